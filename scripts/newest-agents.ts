@@ -1,7 +1,7 @@
 import { execFileSync, spawnSync } from 'node:child_process';
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { MODEL_AGENT_NAMES } from '../kennel/agents/registry.ts';
+import { INSTALLED_AGENT_NAMES } from '../kennel/agents/registry.ts';
 import { PACKAGE_ROOT } from '../src/installation.ts';
 
 /**
@@ -63,12 +63,12 @@ function passes(agent: string): boolean {
 }
 
 const wanted = process.argv.slice(2);
-const unknown = wanted.filter((name) => !(MODEL_AGENT_NAMES as readonly string[]).includes(name));
+const unknown = wanted.filter((name) => !(INSTALLED_AGENT_NAMES as readonly string[]).includes(name));
 if (unknown.length > 0) {
-  console.error(`There is no agent ${unknown.join(', ')}. There are ${MODEL_AGENT_NAMES.join(', ')}.`);
+  console.error(`There is no agent ${unknown.join(', ')}. There are ${INSTALLED_AGENT_NAMES.join(', ')}.`);
   process.exit(2);
 }
-for (const agent of wanted.length > 0 ? wanted : MODEL_AGENT_NAMES) {
+for (const agent of wanted.length > 0 ? wanted : INSTALLED_AGENT_NAMES) {
   const pins = pinsOf(agent);
   const behind = pins.filter(({ packages }) => packages.some(({ pinned, newest }) => pinned !== newest));
   for (const { name, pinned, newest } of pins.flatMap(({ packages }) => packages))

@@ -12,6 +12,11 @@ export interface AgentFacts {
   model: AgentModel | null;
   /** the log-in of its own that it may have instead of a key */
   login: AgentLogin;
+  /**
+   * The image of others that has its program, which is used as it is; `workspace`: the folder where it looks for its
+   * files. Without it, the program is installed (`packages`).
+   */
+  image?: { name: string; workspace: string };
   /** what docs/coding-tasks.md says of it besides; so does the remark of the log-in */
   remark?: string;
 }

@@ -6,6 +6,7 @@ import { type RunOutcome, type RunSpec, SETUP_PRESENT } from '../../src/contract
 import { AgentProcess } from './agent/process.ts';
 import type { AgentTurn } from './agent/turn.ts';
 import { Updates } from './agent/updates.ts';
+import { WordsToAgent } from './agent/words.ts';
 import { followCommands, StartToken } from './log/commands.ts';
 import type { RunLog } from './log/log.ts';
 import { Sanitiser } from './log/sanitiser.ts';
@@ -41,6 +42,7 @@ export class Run {
   private readonly decided = Promise.withResolvers<Ended>();
   private readonly start: StartToken;
   private readonly closers: Array<() => void> = [];
+  private readonly words: WordsToAgent;
   private turn: AgentTurn | null = null;
   private agent: AgentProcess | null = null;
   private updates: Updates | null = null;
@@ -59,6 +61,7 @@ export class Run {
     this.start = new StartToken(settings.token, spec.waits === true);
     this.log = log;
     this.earlier = earlier;
+    this.words = new WordsToAgent(spec.words);
     this.sanitiser = new Sanitiser([this.dummyKey], settings.env);
     log.onFull = (reason) => this.end('failed', reason);
   }
@@ -118,6 +121,8 @@ export class Run {
       pending: endpoints.pending,
       updates,
       sanitiser: this.sanitiser,
+      words: this.words,
+      goesOn: () => !this.cancelled && !this.parked && !this.proposals?.waits,
     });
     this.turn = turn;
     // when tools of a dead agent hold its output open, the stream never closes by itself
@@ -196,6 +201,7 @@ export class Run {
       (command) => {
         if (command.type === 'cancel') void this.cancel('Cancelled.');
         else if (command.type === 'begin') this.start.take(command.token);
+        else if (command.type === 'tell') this.words.add(command.wordsId, command.text);
         else pending.take(command);
       },
       () => process.exit(1),

@@ -76,7 +76,7 @@ export function perform(workspace: string, side: string, op: WorkspaceOp): Works
       return undo(place, op);
     case 'worktree':
       if (op.worktree !== undefined) throw new Refusal('A worktree has no worktrees.');
-      return op.action === 'add' ? addWorktree(place, op.key) : removeWorktree(place, op.key, op.author);
+      return op.action === 'add' ? addWorktree(place, op.key, op.from) : removeWorktree(place, op.key, op.author);
     default:
       throw new Refusal(`There is no operation ${String((op as { op?: unknown }).op)}.`);
   }

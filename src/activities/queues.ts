@@ -8,12 +8,14 @@ import type { createDeliver } from './deliver.ts';
 
 /** The queues `agent` and `background`, which workers poll. */
 export async function workerActivities(deps: ActivityDeps) {
-  const [turn, step, records, routine, task] = await Promise.all([
+  const [turn, step, records, routine, task, watch, shipment] = await Promise.all([
     import('./turn/act.ts'),
     import('./turn/step/think.ts'),
     import('./turn/turn-records.ts'),
     import('./routine/routine.ts'),
     import('./task/task-records.ts'),
+    import('./shipment/shipment-watch.ts'),
+    import('./shipment/shipment-records.ts'),
   ]);
   return {
     think: step.createThink(deps),
@@ -23,21 +25,25 @@ export async function workerActivities(deps: ActivityDeps) {
     ...routine.createRoutineActivities(deps),
     ...routine.createReminderActivities(deps),
     ...task.createTaskRecords(deps),
+    ...watch.createShipmentWatch(deps),
+    ...shipment.createShipmentRecords(deps),
   };
 }
 
 /** The queue `kennel-<host>` of a host with containers. */
 export async function kennelActivities(deps: KennelDeps & HostDeps) {
-  const [turn, routine, task] = await Promise.all([
+  const [turn, routine, task, shipment] = await Promise.all([
     import('./turn/act.ts'),
     import('./routine/routine.ts'),
     import('./task/task-activities.ts'),
+    import('./shipment/shipment-host.ts'),
   ]);
   return {
     act: turn.createAct(deps),
     preview: turn.createPreview(deps),
     runRoutineStep: routine.createRoutineActivities(deps).runRoutineStep,
     ...task.createTaskActivities(deps),
+    ...shipment.createShipmentHost(deps),
   };
 }
 

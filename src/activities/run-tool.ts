@@ -3,10 +3,11 @@ import type { Effect } from '../contracts/conversation.ts';
 import type { TaskInput } from '../contracts/task.ts';
 import { taskInput } from '../gateway/intake/signal.ts';
 import { isOver, taskOfCall } from '../store/kennel/tasks/tasks.ts';
+import { isMainChat } from '../store/owner/memories.ts';
 import { toolCalls, toolSeconds } from '../telemetry/metrics.ts';
 import { annotate } from '../telemetry/tracing.ts';
 import { tools } from '../tools/registry.ts';
-import { endedByRestart, restarted, type Tool, type ToolContext, type ToolOutcome } from '../tools/tool.ts';
+import { endedByRestart, MAIN_ONLY, restarted, type Tool, type ToolContext, type ToolOutcome } from '../tools/tool.ts';
 import type { ActivityDeps } from './activity-deps.ts';
 import { isStoreAway } from './failure.ts';
 
@@ -55,6 +56,9 @@ async function runInTime(
   const limit = timeLimit(tool.timeoutMs);
   const signal = AbortSignal.any([cancelled, limit.signal]);
   const failed = (why: string): ToolOutcome => ({ ok: false, output: why });
+  // what was allowed when it was asked may be allowed no longer
+  if (tool.mainOnly?.(args as never) && !(await isMainChat(context.db, context.chatId, context.config)))
+    return failed(MAIN_ONLY);
   try {
     return await tool.run(args as never, { ...context, signal });
   } catch (error) {

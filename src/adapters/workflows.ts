@@ -6,9 +6,11 @@ import {
   BACKGROUND_QUEUE,
   reminderWorkflowId,
   routineWorkflowId,
+  shipmentWorkflowId,
 } from '../contracts/ids.ts';
 import type { RoutineInput } from '../contracts/routine.ts';
-import { REMINDER, ROUTINE } from '../contracts/signals.ts';
+import type { ShipmentInput } from '../contracts/shipment.ts';
+import { REMINDER, ROUTINE, SHIPMENT } from '../contracts/signals.ts';
 import { inline } from '../domain/text/foreign-text.ts';
 import { encrypts } from './payloads/codec.ts';
 
@@ -64,6 +66,27 @@ export async function startReminder(
         staticSummary: name ?? 'a reminder',
         ...(name && { memo: { name } }),
         staticDetails: `Due at ${due_at.toISOString()}. What it says is in the database.`,
+      }),
+    );
+    return true;
+  } catch (error) {
+    if (error instanceof WorkflowExecutionAlreadyStartedError) return false;
+    throw error;
+  }
+}
+
+/** Starts the workflow of a pull request. False when it runs already. */
+export async function startShipment(temporal: Client, input: ShipmentInput): Promise<boolean> {
+  try {
+    await temporal.withDeadline(Date.now() + 10_000, () =>
+      temporal.workflow.start(SHIPMENT, {
+        workflowId: shipmentWorkflowId(input.shipmentId),
+        taskQueue: AGENT_QUEUE,
+        args: [input],
+        staticSummary: `pull request of ${input.workspace}`,
+        memo: { name: `pull request of ${input.workspace}` },
+        staticDetails: 'Watches a pull request to its merge. Say "ship stop" in its chat to end that.',
+        workflowTaskTimeout: 5_000,
       }),
     );
     return true;

@@ -47,7 +47,7 @@ import { postApproval, postUserInput } from './runtime/turns/answers.ts';
 import { getAttachment, postAttachment } from './runtime/turns/files.ts';
 import { getTurnReceipt, postInterrupt, postMessage, postSteer, postTurn } from './runtime/turns/turns.ts';
 import { postPatchUndo, postRetry, postUndo } from './runtime/undo.ts';
-import { getSnapshots, getWorkspaceStatus, postSnapshotRestore } from './runtime/workspaces.ts';
+import { getSnapshots, getWorkspaceStatus, postShip, postSnapshotRestore } from './runtime/workspaces.ts';
 import { ownersPage } from './web-page.ts';
 
 /** The description of the runtime API in its OpenAPI document. */
@@ -117,6 +117,7 @@ export const runtimeEndpoints = withDocument<RuntimeDeps>(runtimePort, [
   getAutomationRuns,
   getSnapshots,
   postSnapshotRestore,
+  postShip,
   ...ownerEndpoints,
   postMcp,
   getMcp,

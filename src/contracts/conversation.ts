@@ -17,7 +17,7 @@ export type Arrival =
       questionId: string;
       decision: Decision /** the coding task that asked; it is signalled in place of the conversation */;
       taskId?: string;
-      /** the conversation that waits, where another chat was asked */
+      /** the workflow that waits, where it is another one than the conversation of the chat that was asked */
       workflowId?: string;
     }
   /** the turn must stop; what was done is kept */
@@ -94,6 +94,11 @@ export interface CallVerdict {
 export type Danger = 'SAFE' | 'MODERATE' | 'DANGEROUS';
 export type Effect = 'idempotent' | 'reattachable' | 'once';
 export type Autonomy = 'supervised' | 'cautious' | 'autonomous';
+/**
+ * What a person sets. `judged` is stored as `cautious` with a flag beside it, so that a release which does not know it
+ * is cautious.
+ */
+export type TrustLevel = Autonomy | 'judged';
 
 export interface ThinkInput {
   turnId: string;

@@ -32,6 +32,8 @@ export const outboxId = (turnId: string, what: string): string => `out_${turnId.
 
 /** `task/<task id>`: one coding task, from its start to its report. */
 export const taskWorkflowId = (taskId: string): string => `task/${taskId}`;
+/** `shipment/<id>`: a pull request, from its branch to its merge. */
+export const shipmentWorkflowId = (shipmentId: string): string => `shipment/${shipmentId}`;
 /** Task queue of everything that needs the containers or workspaces of one host. */
 export const kennelQueue = (host: string): string => `kennel-${host}`;
 

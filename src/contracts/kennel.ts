@@ -18,7 +18,7 @@
  * The coding agents, the preferred one first. What the host knows of each stands in `kennel/agents`, in a folder of its
  * name.
  */
-export const AGENT_NAMES = ['claude', 'codex', 'gemini', 'copilot', 'opencode', 'practice'] as const;
+export const AGENT_NAMES = ['claude', 'codex', 'gemini', 'copilot', 'opencode', 'nanoclaw', 'practice'] as const;
 export type AgentName = (typeof AGENT_NAMES)[number];
 
 /** Paths inside the container. */
@@ -47,6 +47,19 @@ export const INSIDE = {
   /** loopback port that the runner forwards to the egress socket: an HTTP proxy (CONNECT) */
   egressPort: 4011,
 } as const;
+
+/** The chat of a task, for an agent whose protocol has chats. */
+export interface ChatOfRun {
+  /** its address on its channel */
+  jid: string;
+  /** name of the workspace */
+  folder: string;
+  /** only the owner reads it */
+  main: boolean;
+  /** a schedule has begun the task */
+  scheduled: boolean;
+  assistant: string;
+}
 
 /** `spec.json`: one run of a task. */
 export interface RunSpec {
@@ -86,6 +99,12 @@ export interface RunSpec {
   setup?: string[];
   /** names of MCP servers of the owner, which the agent reaches through `INSIDE.mcpSocket` */
   mcp?: string[];
+  /** where its image has the workspace, when that is not `INSIDE.workspace` */
+  workspace?: string;
+  /** for an agent that wants to know */
+  chat?: ChatOfRun;
+  /** ids of words of a person (`tell`) that the prompts have already */
+  words?: string[];
   /** start nothing of the agent before the command `begin` with the token of this container */
   waits?: boolean;
 }
@@ -134,6 +153,8 @@ export type LogEvent =
   | { type: 'permission'; id: string; title: string; kind: string; command?: string; diff?: string; paths?: string[] }
   /** a question or permission was settled by an answer from `commands.ndjson` */
   | { type: 'settled'; id: string; how: string }
+  /** the agent has the words of a person with these ids in its prompt */
+  | { type: 'told'; ids: string[] }
   /** what the agent says it used; only the gate's figures count */
   | { type: 'usage'; inputTokens: number; outputTokens: number }
   /** warnings, retries, and the last lines of the agent's stderr */
@@ -154,6 +175,8 @@ export type RunOutcome = 'completed' | 'failed' | 'cancelled' | 'parked';
 export type Command = { id: string; step: number } & (
   | { type: 'answer'; questionId: string; answer: string }
   | { type: 'permit'; permissionId: string; decision: 'allow' | 'deny' }
+  /** words of a person, which the agent receives as its next prompt, when its present turn has ended */
+  | { type: 'tell'; wordsId: string; text: string }
   /**
    * for a run that `waits`: the container with this token (`TOKEN` in its environment) begins, and any other container
    * ends, also one of an earlier run. An engine that dies while it starts a container may leave it running without

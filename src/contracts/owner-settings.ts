@@ -78,11 +78,11 @@ export interface OwnerChats {
 
 export interface ChatTrust {
   chat: OwnerChat;
-  autonomy: 'supervised' | 'cautious' | 'autonomous';
+  autonomy: 'supervised' | 'cautious' | 'judged' | 'autonomous';
   /** somebody said `yes all` */
   auto_approve: boolean;
   /**
-   * sinks that are allowed for good (`yes always for …`); `POST /v1/owner/chats/{thread_id}/ask-again` takes them back
+   * what is allowed for good: sinks (`yes always for …`), and kinds of actions in a project; `POST /v1/owner/chats/{thread_id}/ask-again` takes them back
    */
   grants: string[];
   last_active_at: string;
@@ -101,8 +101,17 @@ export interface OwnerPeople {
     by_setting: boolean;
     shares: string[];
   }>;
-  /** groups that have a thread or that WhatsApp told of */
-  groups: Array<{ name: string; members: number | null; thread_id: string | null }>;
+  /**
+   * groups that the account is in; `POST /v1/owner/groups` with `{ group, answered }` asks in the terminal's chat whether
+   * one is answered
+   */
+  groups: Array<{
+    name: string;
+    channel: string;
+    members: number | null;
+    thread_id: string | null;
+    answered: boolean;
+  }>;
 }
 
 /** `GET /v1/owner/telegram`. `POST …/pair` makes the link that opens the owner's chat there. */

@@ -7,10 +7,11 @@ export const CONVERSATION = 'conversation';
 export const ROUTINE = 'routine';
 export const CODING_TASK = 'codingTask';
 export const REMINDER = 'reminder';
+export const SHIPMENT = 'shipment';
 export const arrivalSignal = 'arrived';
 export const viewQuery = 'view';
 /**
- * Query of a conversation and of a coding task: which of the given ids (turns, inbox and outbox rows, questions,
+ * Query of a conversation, of a coding task and of a shipment: which of the given ids (turns, inbox and outbox rows, questions,
  * orders) it holds.
  */
 export const holdsQuery = 'holds';

@@ -109,6 +109,8 @@ export type Followed = {
   | { what: 'timeout' }
   /** money, tokens or disk space are used up */
   | ({ what: 'budget' } & BudgetStop)
+  /** the agent has ended its turn, and a person has said more meanwhile: its session goes on in another run */
+  | { what: 'told' }
 );
 
 /** `asks`: the question whether more may be spent; without it the task ends. `opensAt`: ms since the epoch. */
@@ -145,6 +147,8 @@ export interface FollowInput {
   asksForHosts?: true;
   /** the workflow asks whether more may be spent; one of an earlier release ends the task, or waits for the next day */
   asksAtBudget?: true;
+  /** the workflow starts another run for words that came too late for this one */
+  tells?: true;
 }
 
 export interface BeginInput {

@@ -67,9 +67,9 @@ export type WorkspaceOp = { worktree?: string } /** entries of a folder, folders
   | { op: 'undo'; what: 'one' | 'all' | 'redo'; author: Author; key?: string; task?: string }
   /**
    * a second set of files on branch `fetch/<key>` from HEAD, at `.git/fetch-worktrees/<key>` of the workspace; `remove`
-   * keeps the branch when it has commits of its own
+   * keeps the branch when it has commits of its own. `from`: a branch or a whole commit to begin at in place of HEAD
    */
-  | { op: 'worktree'; action: 'add' | 'remove'; key: string; author: Author }
+  | { op: 'worktree'; action: 'add' | 'remove'; key: string; author: Author; from?: string }
 );
 
 /** A change that a tool makes by itself, without a task. */
@@ -235,4 +235,6 @@ export interface Worktree {
   /** relative to the workspace */
   path: string;
   branch: string;
+  /** the commit that its branch is at */
+  commit?: string;
 }

@@ -313,8 +313,8 @@ export const texts = {
     trust: {
       autonomy: 'Autonomy of each chat',
       autonomyHint:
-        'What runs without asking: supervised only reads, cautious also edits, autonomous everything. What words of others may have caused always asks.',
-      levels: { supervised: 'supervised', cautious: 'cautious', autonomous: 'autonomous' },
+        'What runs without asking: supervised only reads, cautious also edits, judged also what you allowed for a project, autonomous everything. What words of others may have caused always asks.',
+      levels: { supervised: 'supervised', cautious: 'cautious', judged: 'judged', autonomous: 'autonomous' },
       approveAll: '"yes all" was said',
       grants: 'Always allowed',
       askAgain: 'Ask again',
@@ -331,6 +331,9 @@ export const texts = {
       groups: 'Groups',
       noGroups: 'No group yet.',
       members: (count: number) => plural(count, 'member'),
+      answered: 'Answered',
+      answer: 'Answer here',
+      silence: 'Stop answering',
     },
     telegram: {
       none: 'not set up',

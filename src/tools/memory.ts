@@ -2,7 +2,15 @@ import { z } from 'zod';
 import { MEMORY_CHARS, memoryLine } from '../domain/chat/context/memory.ts';
 import { unionOf } from '../domain/consent/taint.ts';
 import { secretIn } from '../domain/text/secrets.ts';
-import { addMemory, countMemories, findMemories, memoryOwner, removeMemories } from '../store/owner/memories.ts';
+import {
+  addMemory,
+  countMemories,
+  EVERYONE,
+  findMemories,
+  isMainChat,
+  memoryOwner,
+  removeMemories,
+} from '../store/owner/memories.ts';
 import { taintOfCall } from '../store/turns/steps/taint.ts';
 import { untold } from './declarations.ts';
 import { defineTool, idFromCall, shown, type Tool, type ToolContext, type ToolOutcome } from './tool.ts';
@@ -30,15 +38,23 @@ export const memoryTools: Tool[] = [
     sends: ['memory'],
     sent: ({ text }) => ({ texts: [text] }),
     description: 'Keep a fact or wish of the person for later conversations.',
-    schema: z.strictObject({ text: z.string().trim().min(1).max(MEMORY_CHARS).describe('Stands alone') }),
+    schema: z.strictObject({
+      text: z.string().trim().min(1).max(MEMORY_CHARS).describe('Stands alone'),
+      everyone: z.boolean().optional().meta(untold('Known in every chat, groups too; only from the owner’s own chat')),
+    }),
     danger: 'MODERATE',
-    inQuestion: ['text'],
-    asks: ({ text }) => `Remember this for later: "${shown(text, MEMORY_CHARS)}"?`,
-    run: async ({ text }, context) => {
+    dangerOf: ({ everyone }) => (everyone ? 'DANGEROUS' : 'MODERATE'),
+    inQuestion: ['text', 'everyone'],
+    asks: ({ text, everyone }) =>
+      `Remember this ${everyone ? 'in every chat, where others read it' : 'for later'}: "${shown(text, MEMORY_CHARS)}"?`,
+    run: async ({ text, everyone }, context) => {
       const { db, callId } = context;
       const secret = secretIn(text);
       if (secret) return no(`This has what looks like ${secret}. Secrets are not remembered.`);
-      const owner = await ownerIn(context);
+      const own = await ownerIn(context);
+      if (everyone && !(await isMainChat(db, context.chatId, context.config)))
+        return no('Only the owner’s own chat decides what is known in every chat.');
+      const owner = everyone ? EVERYONE : own;
       if ((await countMemories(db, owner)) >= MOST)
         return no(`${MOST} things are remembered, and no more are allowed. Forget some first.`);
       // a yes to the words does not make them the person's own

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import type { Autonomy } from '../contracts/conversation.ts';
+import type { TrustLevel } from '../contracts/conversation.ts';
 import { languageTag, type Preferences, preferencesText, quietSpan } from '../domain/chat/preferences.ts';
 import { mayTrust } from '../domain/consent/policy.ts';
 import { isTimeZone } from '../domain/cron.ts';
@@ -16,14 +16,14 @@ interface Wanted {
   brevity?: 'short' | 'normal' | 'detailed' | undefined;
   language?: string | undefined;
   timeZone?: string | undefined;
-  autonomy?: Autonomy | undefined;
+  autonomy?: TrustLevel | undefined;
   model?: string | undefined;
   notifications?: 'all' | 'results' | 'problems' | undefined;
   quietHours?: string | undefined;
 }
 
 const word = (max: number) => z.string().trim().min(1).max(max).optional();
-const TRUST: readonly Autonomy[] = ['supervised', 'cautious', 'autonomous'];
+const TRUST = ['supervised', 'cautious', 'judged', 'autonomous'] as const satisfies readonly TrustLevel[];
 const RESET = 'default';
 
 export const preferences = defineTool({
@@ -43,7 +43,7 @@ export const preferences = defineTool({
     brevity: z.enum(['short', 'normal', 'detailed']).optional(),
     language: word(40),
     timeZone: word(60).describe('IANA'),
-    autonomy: z.enum(['supervised', 'cautious', 'autonomous']).optional(),
+    autonomy: z.enum(TRUST).optional(),
     model: word(120),
     notifications: z.enum(['all', 'results', 'problems']).optional(),
     quietHours: word(20).describe('22:00-07:00'),
@@ -118,7 +118,7 @@ async function changesOf(
  * Changes how much is done without asking; returns why not. The model may make it less by itself, and more only after a
  * yes of the owner to this very call.
  */
-async function trustAs(autonomy: Autonomy, { db, callId, chatId, threadId }: ToolContext): Promise<string | null> {
+async function trustAs(autonomy: TrustLevel, { db, callId, chatId, threadId }: ToolContext): Promise<string | null> {
   const now = await chosenIn(db, chatId);
   if (autonomy === now.autonomy) return null;
   const looser = TRUST.indexOf(autonomy) > TRUST.indexOf(now.autonomy);

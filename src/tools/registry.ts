@@ -6,8 +6,10 @@ import { suggestion } from '../domain/text/nearest.ts';
 import { parseMended, readArguments } from './arguments.ts';
 import { attachmentTools } from './attachments.ts';
 import { browserTools } from './browser/browser.ts';
+import { chatTools } from './chats.ts';
 import { declarationOf, type ModelTool } from './declarations.ts';
 import { githubTools, syncTools } from './github/github.ts';
+import { registerGroupTool } from './groups.ts';
 import { interactionTools } from './interaction.ts';
 import { memoryTools } from './memory.ts';
 import { openTools } from './open-tools.ts';
@@ -49,6 +51,8 @@ const all: Tool[] = [
   ...bringInTools,
   ...githubTools,
   preferences,
+  ...chatTools,
+  registerGroupTool,
   ...browserTools,
   ...attachmentTools,
   skillRead,

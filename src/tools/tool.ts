@@ -31,6 +31,8 @@ export interface ToolContext {
   signal: AbortSignal;
   /** tells the person what takes long, on channels where they do not see the output of calls */
   progress?: (doing: string) => Promise<void>;
+  /** Has a stored outgoing message of a chat sent at once. Without it, it is found and sent within a minute. */
+  deliver?: (outboxId: string, chatId: string) => Promise<void>;
   /** This and the next four are set only where kennel tools run. The containers of this host */
   kennel?: Kennel;
   /** name of this host */
@@ -95,12 +97,16 @@ export interface Tool<S extends z.ZodType = z.ZodType> {
   sent?: (args: z.output<S>) => Sent | null;
   /** why it is refused to everybody but the owner, before anybody is asked about it */
   ownersOnly?: string;
+  /** with these arguments it reaches other chats, which only the owner's own chat may */
+  mainOnly?: (args: z.output<S>) => boolean;
   /** needs a yes each time, whatever was read, trusted or allowed */
   asksAlways?: (args: z.output<S>) => boolean;
   /** runs commands that the model or a project wrote; not available where a thread allows no shell */
   needsShell?: boolean;
   /** a kennel tool that is not bound to the host of the active workspace: listing, selecting */
   anyHost?: boolean;
+  /** a kennel tool that runs in a worker while no host is connected, and then does less */
+  hostless?: boolean;
   /**
    * needs a person or a turn, or would let a routine change or start routines by itself; it cannot be a routine step
    */
@@ -151,6 +157,10 @@ export const endedByRestart = (signal: AbortSignal): boolean =>
 export const restarted = (what: string): string =>
   `${what} was stopped before its end, because the process that ran it was restarted. What it had done until then stays; it does not run again by itself.`;
 
+/** Why a call that reaches other chats is refused. */
+export const MAIN_ONLY =
+  'Only the owner’s own chat reaches other chats; this one reaches only itself. Leave the chat out, or tell the person so.';
+
 /** Keeps the schema's type for `run`, while a list of tools has one type. */
 export const defineTool = <S extends z.ZodType>(tool: Tool<S>): Tool => tool as unknown as Tool;
 
@@ -165,7 +175,10 @@ export const effectOf = (tool: Tool, args: Record<string, unknown>): Taintable =
 });
 
 /** An id that is the same on every attempt of a call: `prefix` and 10 characters. */
-export const idFromCall = (prefix: 'wf_' | 'mem_' | `cron_${string}_` | 'wfr_' | 'tsk_', callId: string): string =>
+export const idFromCall = (
+  prefix: 'wf_' | 'mem_' | `cron_${string}_` | 'wfr_' | 'tsk_' | 'shp_',
+  callId: string,
+): string =>
   prefix +
   BigInt(`0x${createHash('sha256').update(callId).digest('hex')}`)
     .toString(36)

@@ -26,6 +26,8 @@ interface NewWorkspace {
   template: Template;
   description: string;
   initGit: boolean;
+  /** on GitHub, where a token is set */
+  publish?: boolean;
 }
 
 /**
@@ -34,7 +36,7 @@ interface NewWorkspace {
 export async function create(
   context: ToolContext,
   site: Site,
-  { name, template, description, initGit }: NewWorkspace,
+  { name, template, description, initGit, publish = true }: NewWorkspace,
 ): Promise<ToolOutcome> {
   const { db, chatId } = context;
   const author = (await signatureOf(db, chatId)) ?? AUTHOR;
@@ -51,7 +53,7 @@ export async function create(
   const profile = await look(context, at);
   await shareWithMakers(db, context.turnId, name);
   const active = await selectIfNone(db, chatId, { host: site.host, name });
-  const published = initGit && context.config.GH_TOKEN ? await publishNew(context, at, description) : null;
+  const published = initGit && publish && context.config.GH_TOKEN ? await publishNew(context, at, description) : null;
   const lines = [
     `Created ${about(name, profile, initGit ? ['git initialized'] : [])}${active ? '; it is the active workspace' : ''}`,
     ...(published ? [published.output] : []),

@@ -2,6 +2,7 @@ import { setWorkflowOptions } from '@temporalio/workflow';
 import { codingTask } from './coding-task/coding-task.ts';
 import { reminder } from './reminder.ts';
 import { routine } from './routine/routine.ts';
+import { shipment } from './shipment/shipment.ts';
 
 /**
  * Versioning of workflows where workers of several builds run. Tasks and routines end, so they stay on the build that
@@ -10,6 +11,7 @@ import { routine } from './routine/routine.ts';
  */
 setWorkflowOptions({ versioningBehavior: 'PINNED' }, codingTask);
 setWorkflowOptions({ versioningBehavior: 'PINNED' }, routine);
+setWorkflowOptions({ versioningBehavior: 'PINNED' }, shipment);
 // its first workflow task comes when it is due, and it is over some seconds later
 setWorkflowOptions({ versioningBehavior: 'PINNED' }, reminder);
 

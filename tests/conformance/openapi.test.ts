@@ -2,6 +2,7 @@ import { afterAll, beforeAll, expect, it } from 'vitest';
 import { runtimeEndpoints } from '../../src/api/runtime-api.ts';
 import { statusEndpoints } from '../../src/api/status/status-api.ts';
 import type { ThreadRecord, TurnRecord } from '../../src/contracts/records.ts';
+import { noteGroup } from '../../src/store/chats/groups.ts';
 import { noteFound } from '../../src/store/owner/extensions.ts';
 import { saidTurn } from '../support/said.ts';
 import { type ApiStack, startApi } from './api-stack.ts';
@@ -117,6 +118,8 @@ it('says what the runtime API answers', async () => {
   await answered('PATCH /v1/automations/{id}', automation, { rrule: 'FREQ=HOURLY' });
   await answered('DELETE /v1/automations/{id}', automation);
   await answered('GET /v1/snapshots?limit=5');
+  const shipping = await answered<ThreadRecord>('POST /v1/threads', {}, {});
+  await answered('POST /v1/threads/{id}/ship', { id: shipping.id }, { action: 'status' });
 });
 
 it('says what the owner is answered', async () => {
@@ -142,6 +145,8 @@ it('says what the owner is answered', async () => {
   await answered('POST /v1/owner/chats/{id}/ask-again', { id });
   await answered('POST /v1/owner/people', {}, { phone: '+49 170 1234567' });
   await answered('GET /v1/owner/people');
+  await noteGroup(api.store.db, { channel: 'telegram', address: '-5', name: 'Choir', members: 5 });
+  await answered('POST /v1/owner/groups', {}, { group: 'Choir', answered: false });
   await answered('DELETE /v1/owner/people/{id}', { id: '491701234567' });
   await answered('GET /v1/owner/push');
   await answered('GET /v1/owner/telegram');

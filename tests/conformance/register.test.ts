@@ -3,6 +3,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { CONTRACT } from './contract-tools.ts';
+import { GROUP_ELEMENTS } from './register/nanoclaw.ts';
 import { CONTRACT_LINES, CONTRACT_SHA256, type Proof } from './register/register.ts';
 import { STATUS_API, STATUS_SILENT } from './register/status-api.ts';
 import { TOOLS, TOOLS_SILENT } from './register/tools.ts';
@@ -51,6 +52,13 @@ function missing(proof: Proof): string | null {
     [call, defaults, ...accepts, ...refuses].some((args) => argument in args);
   return said ? null : `${proof.declares} has no ${argument}`;
 }
+
+it('has a test for each element of the groups of NanoClaw', () => {
+  const gaps = Object.entries(GROUP_ELEMENTS).flatMap(([element, proofs]) =>
+    proofs.length === 0 ? [element] : proofs.flatMap((proof) => missing(proof) ?? []),
+  );
+  expect(gaps).toEqual([]);
+});
 
 describe('the register', () => {
   it('has every line of the contract, as a sentence or with a reason why it promises nothing', () => {

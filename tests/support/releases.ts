@@ -71,7 +71,18 @@ function installTestRuntime(): void {
   });
 }
 
-export async function startReleases(settings: Record<string, string> = {}): Promise<Releases> {
+/** What a test puts in place of the usual activities, or around them. */
+interface Replaced {
+  /** of the host, beside those of a host without containers */
+  host?(known: { store: Store; config: Config; temporal: Client }): object;
+  /** around all activities of workers and of the host */
+  around?<A extends object>(activities: A): A;
+}
+
+export async function startReleases(
+  settings: Record<string, string> = {},
+  { host: hostActivities, around = (activities) => activities }: Replaced = {},
+): Promise<Releases> {
   installTestRuntime();
   const home = mkdtempSync(join(tmpdir(), 'fetch-releases-'));
   const [database, model] = await Promise.all([startTestDatabase(40), startScriptedModel({ skim: true })]);
@@ -139,7 +150,7 @@ export async function startReleases(settings: Record<string, string> = {}): Prom
       }),
       await started({
         taskQueue: kennelQueue(config.FETCH_KENNEL_HOST),
-        activities: kennel.activities,
+        activities: around({ ...kennel.activities, ...hostActivities?.({ store, config, temporal: temporal() }) }),
         maxConcurrentActivityTaskExecutions: 200,
       }),
     ];
@@ -168,7 +179,7 @@ export async function startReleases(settings: Record<string, string> = {}): Prom
     release: kennel.release,
     async worker(workflowBundle, buildId, limits, queues = [AGENT_QUEUE]) {
       const opened = await openModel(config);
-      const activities = await workerActivities({ db: store.db, temporal: temporal(), config, model: opened });
+      const activities = around(await workerActivities({ db: store.db, temporal: temporal(), config, model: opened }));
       const parts = await Promise.all(
         queues.map((taskQueue) =>
           started({

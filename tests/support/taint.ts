@@ -1,7 +1,12 @@
-import { declaredSources, withTaint } from '../../src/activities/turn/context/provenance.ts';
+import { declaredSources, withTaint, wordsNow } from '../../src/activities/turn/context/provenance.ts';
+import { judgeCalls } from '../../src/activities/turn/step/judge.ts';
+import type { Model } from '../../src/adapters/model/model.ts';
 import type { Autonomy, CallVerdict } from '../../src/contracts/conversation.ts';
+import type { Identity } from '../../src/contracts/decision.ts';
 import type { Source } from '../../src/contracts/taint.ts';
 import { toModelMessages } from '../../src/domain/chat/context/context.ts';
+import { priceBook } from '../../src/domain/model/price-book.ts';
+import { answerOpen } from '../../src/gateway/intake/answers.ts';
 import { freshId } from '../../src/store/chats/ids.ts';
 import { onThread } from '../../src/store/chats/thread-transaction.ts';
 import { createThread } from '../../src/store/chats/threads/threads.ts';
@@ -35,14 +40,25 @@ export interface PlayedChat {
   /** whether the activity would run the last call now: what the store says, whatever a workflow was told */
   runs(): Promise<boolean>;
   /** puts the approval of the last call to the person, who answers it */
-  approves(always?: boolean): Promise<void>;
+  approves(always?: boolean | 'in this project'): Promise<string>;
+  /** the same with a no; both give what was asked */
+  refuses(): Promise<string>;
+  /** the same with words; what the person is told instead, when they decide nothing */
+  hears(words: string, role?: Identity['role']): Promise<string | null>;
   /** the turn is over */
   ends(): Promise<void>;
 }
 
+const noModel: Pick<Model, 'kind' | 'prices' | 'complete'> = {
+  kind: 'practice',
+  prices: priceBook(undefined, { ours: false, local: true }),
+  complete: () => Promise.reject(new Error('No model is asked.')),
+};
+
 export async function playChat(
   db: Db,
-  trust: { autonomy: Autonomy; autoApprove: boolean },
+  /** `judged`: in a project `app`, by rules alone or by a model */
+  trust: { autonomy: Autonomy; autoApprove: boolean; judged?: true | Pick<Model, 'kind' | 'prices' | 'complete'> },
   group = false,
 ): Promise<PlayedChat> {
   const thread = await createThread(db, {
@@ -64,17 +80,33 @@ export async function playChat(
     .select('chat_id')
     .where('id', '=', threadId)
     .executeTakeFirstOrThrow();
+  if (trust.judged) {
+    const judge_model = trust.judged === true ? null : 'judge';
+    await db.updateTable('chats').set({ judged: true, judge_model }).where('id', '=', chatId).execute();
+    const app = { host: 'h', name: 'app', path: '/app', seen_at: new Date() };
+    await db
+      .insertInto('workspaces')
+      .values(app)
+      .onConflict((c) => c.doNothing())
+      .execute();
+  }
   let turnId = '';
   let step = 0;
   let last = '';
 
+  const model = trust.judged === undefined || trust.judged === true ? noModel : trust.judged;
+  const judge = { db, model, signal: new AbortController().signal, requestId: 'r' };
   const answer = async (calls: CheckedCall[], text: string) => {
     const input = { threadId, turnId, step: ++step };
     const [subject, history] = await Promise.all([
       loadSubject(db, input, { account: '', name: 'm' }, 'UTC'),
       loadHistory(db, threadId),
     ]);
-    const judged = await withTaint(db, { threadId, ...subject! }, history, calls);
+    const tainted = await withTaint(db, { threadId, ...subject! }, history, calls);
+    const { calls: judged } = await judgeCalls(
+      { ...judge, subject: subject!, goal: wordsNow(history, group) },
+      tainted,
+    );
     const usage = { inputTokens: 1, outputTokens: 1, microUsd: 0 };
     const readUpto = history.messages.at(-1)!.ord;
     return await storeAnswer(db, input, subject!, {
@@ -123,31 +155,50 @@ export async function playChat(
       const { policy, allowed } = await begun();
       return policy === 'run' || (policy === 'ask' && allowed);
     },
-    async approves(always = false) {
-      await ask(
-        db,
-        { callId: last, turnId, threadId, kind: 'approval' },
-        { sentence: 'Do it?', evidence: '', intent: null },
-      );
-      await onThread(db, threadId, async (tx) => {
-        const question = await openQuestion(tx.now, threadId, last);
-        const { taint } = await tx.now
-          .selectFrom('calls')
-          .select('taint')
-          .where('id', '=', last)
-          .executeTakeFirstOrThrow();
-        const sink = always && !taint?.each ? taint?.asks[0] : undefined;
-        if (question)
-          await decideQuestion(
-            tx,
-            question,
-            { decision: 'allow', remember: false, ...(sink && { always: [sink] }) },
-            { role: 'owner' },
-          );
+    approves: (always = false) => decides('allow', always),
+    refuses: () => decides('deny', false),
+    async hears(text, role = 'owner') {
+      await asks();
+      return await onThread(db, threadId, async (tx) => {
+        const by: Identity = { role, channel: 'api' };
+        const heard = await answerOpen(tx, { text, inboxId: freshId('inb_'), by, at: new Date(), readMs: 0 });
+        if (!heard) return 'It goes to the model.';
+        return 'reply' in heard ? heard.reply : 'unclear' in heard ? heard.unclear : null;
       });
     },
     async ends() {
       await answer([], 'Done.');
     },
   };
+
+  function asks() {
+    const about = { callId: last, turnId, threadId, kind: 'approval' } as const;
+    return ask(db, about, { sentence: 'Do it?', evidence: '', intent: null });
+  }
+
+  async function decides(decision: 'allow' | 'deny', always: boolean | 'in this project'): Promise<string> {
+    await asks();
+    return await onThread(db, threadId, async (tx) => {
+      const question = await openQuestion(tx.now, threadId, last);
+      const { taint } = await tx.now
+        .selectFrom('calls')
+        .select('taint')
+        .where('id', '=', last)
+        .executeTakeFirstOrThrow();
+      const sink = always === true && !taint?.each ? taint?.asks[0] : undefined;
+      if (question)
+        await decideQuestion(
+          tx,
+          question,
+          {
+            decision,
+            remember: false,
+            ...(sink && { always: [sink] }),
+            ...(always === 'in this project' && { inProject: true }),
+          },
+          { role: 'owner' },
+        );
+      return question?.prompt ?? '';
+    });
+  }
 }

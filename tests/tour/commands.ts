@@ -1,4 +1,5 @@
 import { join } from 'node:path';
+import { noteGroup } from '../../src/store/chats/groups.ts';
 import type { World } from '../stories/story.ts';
 import { callsThen } from '../support/app.ts';
 import type { LimitedEndpoint } from '../support/limited-endpoint.ts';
@@ -19,7 +20,7 @@ export interface Guide extends World {
 const PATIENCE_MS = 120_000;
 
 /** What is said, and what is shown: several where several messages come, in any order. */
-export type Line = readonly [says: string | ((guide: Guide) => string), ...sees: RegExp[]];
+export type Line = readonly [says: string | ((guide: Guide) => string | Promise<string>), ...sees: RegExp[]];
 
 const calls = (...all: Array<[string, Record<string, unknown>]>): string => callsThen(all);
 const task = (goal: string, workspace = 'demo') =>
@@ -44,6 +45,7 @@ const beginning: Line[] = [
   ['shares', /No workspace is shared/],
   ['apps', /No app is running/],
   ['undo', /There is no workspace yet/],
+  ['ship status', /No pull request is being watched|No GitHub token/],
 ];
 
 const projects: Line[] = [
@@ -62,6 +64,7 @@ const tasks: Line[] = [
   ['tasks', /1: practice in demo: wait 300 \(at work for /],
   ['pause', /is paused/],
   ['resume', /goes on\./],
+  ['tell 1: write told.txt told', /hears that as soon as it is done/],
   ['status', /demo is running/],
   ['stop 1', /^Stopped in/],
   [
@@ -122,6 +125,9 @@ const consent: Line[] = [
   ['ask again', /From now on I ask again before: .*fetch/],
   ['ask again for push', /Nothing of that was allowed/],
   ['ask again for schedule', /Nothing of that was allowed/],
+  ['judged', /I ask before what is dangerous/],
+  ['judged by other-model', /other-model decides whether/],
+  ['rules', /in demo: \d+ yes|not asked here/],
   ['/autonomous', /I do everything without asking/],
 ];
 
@@ -164,6 +170,18 @@ const rest: Line[] = [
   ['trust add telegram', /Telegram is not set up/],
   ['trust remove telegram Ana', /Nobody on Telegram whom you trust is called Ana/],
   ['trust remove +49 170 1234567', /ignored from now on/],
+  ['groups', /I am in no group yet/],
+  [
+    async ({ app }) => {
+      await noteGroup(app.store.db, { channel: 'whatsapp', address: '120363@g.us', name: 'Family', members: 5 });
+      return 'answer in Family';
+    },
+    /Answer in the group "Family"\?[\s\S]*folder: family/,
+  ],
+  ['yes', /I answer in "Family" from now on/],
+  ['export this chat', /Here it is/],
+  ['export Family', /Here it is/],
+  ['stop answering in Family', /I answer in "Family" no longer/],
   ['sign as Ada Lovelace <ada@example.com>', /Commits from now on are by Ada Lovelace/],
   ['sign as me', /Git on this machine has no name for you/],
   ['usage', /This chat, today: [\d.]+[kM]? tokens/],
@@ -206,7 +224,7 @@ export async function walk(
   shown: (text: string) => void,
   missed: (what: string) => void,
 ): Promise<string> {
-  const text = typeof says === 'string' ? says : says(guide);
+  const text = typeof says === 'string' ? says : await says(guide);
   await guide.ann.says(text);
   for (const like of sees) {
     const message = await guide.ann.sees(like, PATIENCE_MS).catch((error: Error) => {

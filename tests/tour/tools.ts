@@ -1,3 +1,4 @@
+import { noteGroup } from '../../src/store/chats/groups.ts';
 import type { World } from '../stories/story.ts';
 
 /** What a person asks for to have every tool called once, and what the phone shows of it. */
@@ -49,6 +50,20 @@ const talk: Row[] = [
   row('Remember that I like tea', 'remember', { text: 'likes tea' }, /Remembered as mem_/),
   row('What do I like?', 'recall', { query: 'tea' }, /likes tea/),
   row('Forget that', 'forget', async ({ id }) => ({ id: await id('mem') }), /Forgotten/),
+  row('Tell me right now that it begins', 'send_message', { text: 'It begins' }, /Sent here\./, {
+    besides: [/^It begins$/],
+  }),
+  row('What did I say about tea?', 'conversation_search', { query: 'tea' }, /said here: [\s\S]*tea/),
+  row(
+    'Say nothing in Family any more',
+    'register_group',
+    async ({ app }) => {
+      await noteGroup(app.store.db, { channel: 'whatsapp', address: '120363@g.us', name: 'Family', members: 5 });
+      return { group: 'Family', answer: 'off' };
+    },
+    /I answer in "Family" no longer/,
+  ),
+  row('Which groups are there?', 'chats', {}, /Family: WhatsApp; 5 members; not answered/),
   row('How do we make a release?', 'skill_read', { skill: 'release' }, /Test first/),
 ];
 
@@ -132,6 +147,7 @@ const work: Row[] = [
 
 const github: Row[] = [
   row('Make a pull request', 'github_pr_create', { title: 'Spring', body: 'It is spring.' }, /Made #1 "Spring"/),
+  row('Is a pull request watched?', 'ship', { action: 'status' }, /No pull request is being watched/),
   row('Which pull requests are there?', 'github_pr_list', {}, /#1 "Spring"/),
   row('Show me the first', 'github_pr_view', { number: 1 }, /It is spring/),
   row('Make an issue', 'github_issue_create', { title: 'It rains' }, /Made #\d+ "It rains"/),
@@ -151,7 +167,8 @@ const tasks: Row[] = [
   row('Which hosts may it reach?', 'egress_list', {}, /garden: nobody was asked about a host yet/),
   row('Wait with it', 'task_pause', {}, /Paused/),
   row('Go on', 'task_resume', {}, /Resumed/),
-  row('Tell it blue', 'task_respond', { response: 'blue' }, /waits for an answer/),
+  row('Tell it blue', 'task_respond', { response: 'blue' }, /hears it as soon as it is done/),
+  row('Bring it in', 'task_bring', { tasks: ['99'], workspace: 'demo' }, /There is no such task in demo/),
   row(
     'End it',
     'task_cancel',

@@ -11,6 +11,7 @@ import { allowAny, CANCELLED, choose, isAskHuman, isEdit, isPlan, newestPlan, pl
 import type { AgentProcess } from './process.ts';
 import { inTime, stdioStream } from './transport.ts';
 import type { Updates } from './updates.ts';
+import type { WordsToAgent } from './words.ts';
 
 /**
  * time limit in ms for each of initialize, session/new, session/load, set_mode: the slowest agent takes some seconds
@@ -29,9 +30,13 @@ export interface TurnOptions {
   pending: PendingQuestions;
   updates: Updates;
   sanitiser: Sanitiser;
+  /** words of a person that the agent has not heard */
+  words: WordsToAgent;
+  /** nothing has happened that ends the run with this turn */
+  goesOn: () => boolean;
 }
 
-/** One session of one agent: started or resumed, and prompted once. */
+/** One session of one agent: started or resumed, and prompted; then told what a person has said meanwhile. */
 export class AgentTurn {
   private readonly options: TurnOptions;
   private readonly connection: acp.ClientConnection;
@@ -78,7 +83,14 @@ export class AgentTurn {
         this.options.spec.sessionId ? 'The session could not be resumed' : 'The agent did not start',
       );
     }
-    return await this.ask();
+    const { spec, words, goesOn } = this.options;
+    let failure = await this.ask(this.prompt, spec.words ?? []);
+    while (failure === null && goesOn()) {
+      const next = words.take();
+      if (!next) break;
+      failure = await this.ask(next.text, next.ids);
+    }
+    return failure;
   }
 
   /** Asks the agent to end its turn. */
@@ -159,7 +171,8 @@ export class AgentTurn {
     if (modeId) await this.inTime('session/set_mode', { sessionId, modeId });
   }
 
-  private async ask(): Promise<string | null> {
+  /** `told`: ids of words of a person in this prompt. */
+  private async ask(prompt: string, told: readonly string[]): Promise<string | null> {
     const { profile, context, updates } = this.options;
     const sessionId = this.sessionId!;
     const path = profile.file?.(context, sessionId);
@@ -178,10 +191,13 @@ export class AgentTurn {
       // an agent may continue the replay after it has answered the load
       updates.replaying = false;
       this.prompting = true;
-      turn.response = await this.connection.agent.request('session/prompt', {
+      const response = this.connection.agent.request('session/prompt', {
         sessionId,
-        prompt: [{ type: 'text', text: this.prompt }],
+        prompt: [{ type: 'text', text: prompt }],
       });
+      // after it was sent: a runner that dies in between tells the agent twice, and not never
+      if (told.length > 0) updates.say({ type: 'told', ids: [...told] });
+      turn.response = await response;
     } catch (error) {
       if (!(error instanceof acp.RequestError)) return await this.why(error, 'The agent broke off');
       turn.error = { code: error.code, message: error.message, data: error.data };

@@ -28,6 +28,8 @@ export function commandOf(line: Record<string, unknown>): Command | null {
   if (type === 'answer' && typeof line.questionId === 'string' && typeof line.answer === 'string') {
     return { id, step, type, questionId: line.questionId, answer: line.answer };
   }
+  if (type === 'tell' && typeof line.wordsId === 'string' && typeof line.text === 'string')
+    return { id, step, type, wordsId: line.wordsId, text: line.text };
   if (
     type === 'permit' &&
     typeof line.permissionId === 'string' &&

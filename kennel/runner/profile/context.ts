@@ -21,9 +21,11 @@ export function profileContext(
   { model, egress, mcp, askHuman }: Endpoints,
   dummyKey: string,
 ): ProfileContext {
+  // a runner outside of a container works where it was started
+  const workspace = (settings.contained && spec.workspace) || settings.workspace;
   return {
     home: settings.home,
-    workspace: spec.worktree ? join(settings.workspace, spec.worktree) : settings.workspace,
+    workspace: spec.worktree ? join(workspace, spec.worktree) : workspace,
     model: spec.model,
     login: spec.login === true,
     dummyKey,
@@ -31,6 +33,7 @@ export function profileContext(
     egressProxy: `http://127.0.0.1:${egress.port}`,
     mcp: { name: MCP_SERVER, url: askHuman.url, token: askHuman.token },
     servers: mcp ? (spec.mcp ?? []).map((name) => ({ name, url: `http://127.0.0.1:${mcp.port}/${name}` })) : [],
+    chat: spec.chat ?? null,
     permissions: spec.permissions,
     resuming: spec.sessionId !== null,
     root: process.getuid?.() === 0,

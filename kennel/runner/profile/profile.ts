@@ -1,6 +1,6 @@
 import { existsSync } from 'node:fs';
 import type { PromptResponse, SessionUpdate, ToolCallUpdate } from '@agentclientprotocol/sdk';
-import type { AgentName } from '../../../src/contracts/kennel.ts';
+import type { AgentName, ChatOfRun } from '../../../src/contracts/kennel.ts';
 
 /**
  * What one coding agent needs beside the protocol that all of them speak (ACP v1): data and small pure functions.
@@ -105,6 +105,8 @@ export interface ProfileContext {
    * outside
    */
   servers: ReadonlyArray<{ name: string; url: string }>;
+  /** the chat of the task; null where the agent need not know */
+  chat: ChatOfRun | null;
   permissions: 'ask' | 'run';
   resuming: boolean;
   /** uid 0 */

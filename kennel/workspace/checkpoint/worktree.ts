@@ -1,7 +1,7 @@
 import { existsSync, mkdirSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { join, relative } from 'node:path';
 import type { Author, WorkspaceAnswer, Worktree } from '../../../src/contracts/workspace-ops.ts';
-import { git, tryGit } from '../git/git.ts';
+import { git, type Repository, tryGit } from '../git/git.ts';
 import {
   headOf,
   isFolder,
@@ -25,20 +25,24 @@ import { hadRepository, now, readOwnRef, readState, states } from './record.ts';
  * of the workspace sees it. Its `.git` file has a relative path. The lock stops `git worktree prune` on the host from
  * removing it, because the container's paths do not exist there.
  */
-export function addWorktree(place: Place, key: string): WorkspaceAnswer {
+export function addWorktree(place: Place, key: string, from?: string): WorkspaceAnswer {
   checkKey(key);
   const repository = needRepository(place);
   const folder = worktreeFolder(place.workspace, key);
   const admin = join(repository.commonDir, 'worktrees', key);
   const data: Worktree = { path: relative(place.workspace, folder), branch: `fetch/${key}` };
+  const branch = readOwnRef(repository, `refs/heads/${data.branch}`);
   if (isFolder(folder) && isFolder(admin))
-    return { ok: true, output: `The worktree is at ${data.path}.`, data: { ...data } };
-  const head = headOf(repository);
-  if (!head.commit) throw new Refusal('A worktree needs a first commit, and this repository has none yet.');
+    return {
+      ok: true,
+      output: `The worktree is at ${data.path}.`,
+      data: { ...data, ...(branch && { commit: branch }) },
+    };
+  const commit = branch ?? (from === undefined ? headOf(repository).commit : startOf(repository, from));
+  if (!commit) throw new Refusal('A worktree needs a first commit, and this repository has none yet.');
   // left by a killed call
   rmSync(folder, { recursive: true, force: true });
   rmSync(admin, { recursive: true, force: true });
-  const branch = readOwnRef(repository, `refs/heads/${data.branch}`);
   mkdirSync(join(folder, '..'), { recursive: true });
   git(repository, [
     'worktree',
@@ -47,11 +51,23 @@ export function addWorktree(place: Place, key: string): WorkspaceAnswer {
     '--lock',
     '--reason',
     'a task of Fetch',
-    ...(branch ? [folder, data.branch] : ['--no-track', '-b', data.branch, folder, head.commit]),
+    ...(branch ? [folder, data.branch] : ['--no-track', '-b', data.branch, folder, commit]),
   ]);
   if (!isFolder(admin)) throw new Error('git made the worktree under another name');
   writeFileSync(join(folder, '.git'), `gitdir: ${relative(folder, admin)}\n`);
-  return { ok: true, output: `Made a worktree at ${data.path} on branch ${data.branch}.`, data: { ...data } };
+  return {
+    ok: true,
+    output: `Made a worktree at ${data.path} on branch ${data.branch}.`,
+    data: { ...data, ...(!branch && { commit }) },
+  };
+}
+
+function startOf(repository: Repository, from: string): string {
+  const isCommit = /^[0-9a-f]{40,64}$/.test(from);
+  const commit = readOwnRef(repository, isCommit ? `${from}^{commit}` : `refs/heads/${from}`);
+  if (!commit)
+    throw new Refusal(isCommit ? 'The commit to begin at is gone.' : `There is no branch ${from} to begin at.`);
+  return commit;
 }
 
 /**

@@ -1,13 +1,14 @@
-import { type FSWatcher, mkdirSync, watch } from 'node:fs';
+import { existsSync, type FSWatcher, mkdirSync, watch } from 'node:fs';
 import { readdir, rm } from 'node:fs/promises';
+import { join } from 'node:path';
 import type { Logger } from 'pino';
-import { factsOf } from '../../../kennel/agents/registry.ts';
+import { factsOf, imageOf } from '../../../kennel/agents/registry.ts';
 import { gitIdentityOfUser } from '../../adapters/github/host-git.ts';
 import type { Browsers } from '../../adapters/kennel/browser/browsers.ts';
 import { loginProblem } from '../../adapters/kennel/login.ts';
 import { dropSkillFolders } from '../../adapters/kennel/skill-folders.ts';
 import { emptyTrash, findWorkspaces, identified } from '../../adapters/workspaces.ts';
-import { AGENT_NAMES } from '../../contracts/kennel.ts';
+import { AGENT_NAMES, type AgentName } from '../../contracts/kennel.ts';
 import type { Author } from '../../contracts/workspace-ops.ts';
 import { loginsOf } from '../../domain/tasks/agents/agent-settings.ts';
 import { missingFor } from '../../domain/tasks/agents/agents.ts';
@@ -15,15 +16,18 @@ import { HOUR } from '../../domain/time.ts';
 import { isCurrentConversation } from '../../store/chats/conversation-start.ts';
 import { reportHost } from '../../store/kennel/hosts.ts';
 import { findTask, isOver, liveTaskIds, liveTasksOf } from '../../store/kennel/tasks/tasks.ts';
+import { leftOver, markDropped } from '../../store/kennel/tasks/together.ts';
 import { markEnded } from '../../store/kennel/workspaces/apps.ts';
 import { recordWorkspaces } from '../../store/kennel/workspaces/workspaces.ts';
 import { agreedHashes } from '../../store/turns/turn-extensions.ts';
+import { dropBranch } from '../../tools/tasks/bring.ts';
 import type { KennelDeps } from '../activity-deps.ts';
 import { openGate } from '../task/gate.ts';
 import { dropOldRuns, forgetRun, gateFolder, runFolder, runsFolder } from '../task/run/folder.ts';
 import { workspacesFolder } from '../task/task-workspace.ts';
 import { tellEnd } from './ended-app.ts';
 import { GitRefresher } from './git-state.ts';
+import { readGroupNotes } from './group-notes.ts';
 import { MapMaker } from './maps.ts';
 
 /** Entries come one after the other, such as those of a folder that is copied. */
@@ -91,6 +95,7 @@ const chores = {
   'end browsers': endBrowsers,
   'look after apps': tendApps,
   'begin a map': ({ maps }: Tending) => maps.begin(),
+  'read the notes of groups': readGroupNotes,
   'look at a workspace again': ({ looks }: Tending) => looks.begin(),
   'forget what tasks left': forget,
   'empty the trash': clear,
@@ -149,6 +154,9 @@ async function did(tending: Tending, what: keyof typeof chores): Promise<void> {
   );
 }
 
+const imageMissing = (name: AgentName, found: boolean | undefined): string | null =>
+  imageOf(name) && !found ? `${factsOf(name).label} needs its image ${imageOf(name)!.name} on this machine.` : null;
+
 async function report({ db, config, kennel, host, git }: Tending): Promise<void> {
   const problem = await kennel.ready().then(
     () => null,
@@ -156,9 +164,12 @@ async function report({ db, config, kennel, host, git }: Tending): Promise<void>
   );
   const allowed = config.FETCH_KENNEL_AGENTS.split(',').map((name) => name.trim());
   const logins = loginsOf(config.FETCH_KENNEL_LOGINS);
-  const harnesses = AGENT_NAMES.map((name) => {
+  const found =
+    problem === null ? await Promise.all(AGENT_NAMES.map((name) => kennel.has(name).catch(() => false))) : [];
+  const harnesses = AGENT_NAMES.map((name, at) => {
     const login = logins.get(name);
-    const lacks = login === undefined ? missingFor(name, config) : loginProblem(name, login);
+    const lacks =
+      imageMissing(name, found[at]) ?? (login === undefined ? missingFor(name, config) : loginProblem(name, login));
     const why = !allowed.includes(name) ? `${factsOf(name).label} is not allowed here.` : lacks;
     return { name, ready: why === null, why };
   });
@@ -256,12 +267,24 @@ async function forget({ db, config, kennel, forgotten }: Tending): Promise<void>
   if (left.length > 0) throw left[0];
 }
 
+/** The branches of attempts that were not chosen a day ago. */
+async function dropAttempts({ db, config, kennel, host }: Tending): Promise<void> {
+  const left = await leftOver(db, host);
+  for (const task of left) {
+    const folder = join(workspacesFolder(config), task.workspace);
+    if (task.result?.changes?.branch && existsSync(folder))
+      await dropBranch(kennel, folder, task.result.changes.branch);
+  }
+  await markDropped(db, [...new Set(left.map((task) => task.race_id!))]);
+}
+
 async function clear(deps: Tending): Promise<void> {
   const { db, config, kennel } = deps;
   await emptyTrash(workspacesFolder(config), Date.now());
   if (Date.now() - deps.droppedAt < DROP_EVERY_MS) return;
   deps.droppedAt = Date.now();
   await dropOldRuns(runsFolder(config), await liveTaskIds(db));
+  await dropAttempts(deps);
   await kennel.prune();
   await dropSkillFolders(config.FETCH_HOME, new Set(await agreedHashes(db)));
   await deps.gate.sweep();

@@ -3,11 +3,14 @@ import { isAgent } from '../../../kennel/agents/registry.ts';
 import type { Concluded } from '../../contracts/task.ts';
 import { failureForPeople } from '../../domain/tasks/agents/failure-advice.ts';
 import { reportText } from '../../domain/tasks/report.ts';
+import { type Attempt, allOverText, oneOverText } from '../../domain/tasks/together.ts';
 import { type Reached, type Refused, reachedBy, refusalsOf } from '../../store/kennel/egress.ts';
 import { closeTaskQuestions } from '../../store/kennel/questions/task-questions.ts';
 import { endTaskItems } from '../../store/kennel/tasks/task-log.ts';
 import { taskOutboxId, tellOfTask } from '../../store/kennel/tasks/task-news.ts';
+import { unheardWords } from '../../store/kennel/tasks/task-words.ts';
 import { endTask, isOver, type Task, taskNumbers, waitingFor } from '../../store/kennel/tasks/tasks.ts';
+import { kindOfRace, tasksTogether, tellsOfAll } from '../../store/kennel/tasks/together.ts';
 import { type TaskUsage, usageOf } from '../../store/kennel/tasks/usage.ts';
 import type { TaskResult } from '../../store/schema/tables/kennel.ts';
 import { waitedForPeople } from '../../store/turns/questions/questions.ts';
@@ -34,8 +37,15 @@ export async function conclude(deps: KennelDeps, task: Task, ending: Ending): Pr
   const [reached, refused] = await Promise.all([reachedBy(db, task.id), refusalsOf(db, task.id)]);
   const number = (await taskNumbers(db, task.chat_id)).get(task.id)!;
   const waitedSeconds = Math.round((await waitedForPeople(db, { taskId: task.id })) / 1000);
-  const text = reportOf(ended, { number, waitedSeconds, reason: ending.reason, spent, reached, refused });
-  const outboxId = await tellOfTask(db, { ...task, result }, 'result', text, 'result');
+  // nothing more can be said to it now; a person who stops a task needs no word of what it did not hear
+  const unheard = ended.state === 'cancelled' ? [] : (await unheardWords(db, task.id)).map((each) => each.text);
+  const together = await textTogether(deps, ended);
+  const text =
+    together ?? reportOf(ended, { number, waitedSeconds, reason: ending.reason, spent, reached, refused, unheard });
+  const { own, ...notOwn } = result;
+  // the words about others may be of somebody else
+  const told = together === null && own ? result : notOwn;
+  const outboxId = await tellOfTask(db, { ...task, result: told }, 'result', text, 'result');
   if (!before) logEnd(deps, ended, spent);
   // a session that will not be resumed is of no use; the host later removes what cannot be removed now
   await forgetRun(runFolder(config, task.id)).catch(() => {});
@@ -96,6 +106,7 @@ function reportOf(
     spent: TaskUsage;
     reached: Reached[];
     refused: Refused[];
+    unheard: string[];
   },
 ): string {
   const { goal, harness, workspace, worktree } = ended;
@@ -115,6 +126,31 @@ function reportOf(
     ...counted,
     result: ended.result!,
   });
+}
+
+/**
+ * The message of a task that began together with others: one line, and at the end of the last one all side by side. Null
+ * for any other task.
+ */
+async function textTogether({ db }: KennelDeps, ended: Task): Promise<string | null> {
+  const { race_id: raceId, workspace } = ended;
+  const all = raceId === null ? [] : await tasksTogether(db, raceId);
+  if (raceId === null || all.length < 2) return null;
+  const kind = await kindOfRace(db, raceId);
+  const attempts = await Promise.all(
+    all.filter(({ state }) => isOver(state)).map(async (task) => ({ ...(await attemptOf(db, task)), id: task.id })),
+  );
+  if (attempts.length === all.length && (await tellsOfAll(db, raceId, ended.id)))
+    return allOverText(kind, attempts, workspace);
+  const at = all.findIndex(({ id }) => id === ended.id) + 1;
+  return oneOverText(kind, at, all.length, attempts.find(({ id }) => id === ended.id)!, workspace);
+}
+
+async function attemptOf(db: KennelDeps['db'], task: Task): Promise<Attempt> {
+  const { goal, harness, reason } = task;
+  const state = task.state as Attempt['state'];
+  const spent = await usageOf(db, task.id);
+  return { goal, harness, state, reason: reason ?? '', seconds: secondsOf(task), spent, result: task.result! };
 }
 
 function logEnd({ log }: KennelDeps, ended: Task, { calls, tokens, microUsd }: TaskUsage): void {

@@ -8,12 +8,14 @@ import { cut } from '../../store/chats/ids.ts';
 import { dueEgress } from '../../store/kennel/questions/egress-questions.ts';
 import { taskQuestionId } from '../../store/kennel/questions/task-questions.ts';
 import { countLines, doing, openCalls, storeLines } from '../../store/kennel/tasks/task-log.ts';
+import { unheardWords } from '../../store/kennel/tasks/task-words.ts';
 import { findTask, isOver, type Task } from '../../store/kennel/tasks/tasks.ts';
 import { usageOf } from '../../store/kennel/tasks/usage.ts';
 import type { KennelDeps } from '../activity-deps.ts';
 import { asFailure, fail } from '../failure.ts';
 import { HEARTBEAT_MS } from '../heartbeat.ts';
 import { createProgress, taskProgress } from '../progress.ts';
+import { passWords } from './prompt-of-run.ts';
 import { type Read, readLog, runFolder, watchLog } from './run/folder.ts';
 import {
   containerGone,
@@ -47,6 +49,8 @@ interface Following {
   /** the latest progress that operators may read */
   said: string | null;
   slow: SlowCalls;
+  /** words of the person that were passed on, by their ids */
+  passed: Set<string>;
   began: number;
   deadline: number;
   checkedAt: number;
@@ -117,7 +121,9 @@ export const createFollow = (deps: KennelDeps) => {
           return await followed(
             at,
             read.ends[taken - 1]!,
-            (await limitBehind(at, task, stop)) ?? asFollowed(task, stop, showsText(deps)),
+            (await limitBehind(at, task, stop)) ??
+              (await wordsLeft(at, stop)) ??
+              asFollowed(task, stop, showsText(deps)),
           );
         const waitMs = pace.took(taken, read.offset - at.offset);
         at.lines += taken;
@@ -151,6 +157,7 @@ function begin(deps: KennelDeps, input: FollowInput, slow = new SlowCalls()): Fo
     lines: 0,
     said: null,
     slow,
+    passed: new Set(),
     began: now,
     deadline: info.scheduledTimestampMs + input.remainingMs,
     checkedAt: 0,
@@ -195,6 +202,7 @@ async function look(at: Following, read: Read, task: Task): Promise<Stop | null>
       (await containerGone(kennel, config, input, folder, read)) ??
       (input.asksForHosts ? await hostsWanted(at, task) : null);
     if (end) return end;
+    await passOnWords(at);
     for (const call of at.slow.due(now)) await tellSlow(deps, task, call);
     if (at.said && now - at.began >= input.progressMs) return { what: 'progress', doing: at.said };
   }
@@ -223,6 +231,23 @@ async function limitBehind({ deps, input }: Following, task: Task, line: StopLin
   return (
     (input.asksAtBudget ? await spendingBreach(deps, task, input) : null) ?? (await endedAtLimit(deps, task, line))
   );
+}
+
+/** What the person says while the agent works, for its next prompt. */
+async function passOnWords({ deps, input, passed }: Following): Promise<void> {
+  if (!input.tells) return;
+  const words = (await unheardWords(deps.db, input.taskId)).filter(({ id }) => !passed.has(id));
+  if (words.length === 0) return;
+  // it may have a plan by now
+  const task = await taskToFollow(deps, input.taskId);
+  await passWords(deps, task, input.step, words);
+  for (const { id } of words) passed.add(id);
+}
+
+/** The agent has ended its turn, and words of the person came too late for it. */
+async function wordsLeft({ deps, input }: Following, line: StopLine): Promise<Stop | null> {
+  if (!input.tells || line.type !== 'ended' || line.outcome !== 'completed') return null;
+  return (await unheardWords(deps.db, input.taskId)).length > 0 ? { what: 'told' } : null;
 }
 
 async function followed({ deps, input }: Following, offset: number, stop: Stop): Promise<Followed> {

@@ -6,6 +6,7 @@ import { loginProblem } from '../../adapters/kennel/login.ts';
 import type { Config } from '../../config.ts';
 import type { AgentName } from '../../contracts/kennel.ts';
 import type { AgreementAsked, Prepared } from '../../contracts/task.ts';
+import type { Worktree } from '../../contracts/workspace-ops.ts';
 import { askWhoSigns } from '../../domain/chat/words/sign-off.ts';
 import { membersOf } from '../../domain/settings/shapes.ts';
 import { loginsOf } from '../../domain/tasks/agents/agent-settings.ts';
@@ -17,6 +18,7 @@ import { managersDecided, wantRegistries } from '../../store/kennel/questions/eg
 import { askForEnvironment, wordsToPlan } from '../../store/kennel/questions/task-plans.ts';
 import { tellOfTask } from '../../store/kennel/tasks/task-news.ts';
 import type { Task } from '../../store/kennel/tasks/tasks.ts';
+import { baseOf, commonBase } from '../../store/kennel/tasks/together.ts';
 import { asksWhoSigns, gitIdentity } from '../../store/kennel/workspaces/signatures.ts';
 import type { Db } from '../../store/postgres/database.ts';
 import type { KennelDeps } from '../activity-deps.ts';
@@ -47,8 +49,20 @@ export async function prepareTask(deps: KennelDeps, task: Task): Promise<Prepare
   };
   if (!task.worktree) return prepared;
   const workspace = workspaceOf(config, task);
-  const added = await kennel.workspaceOp(workspace, { op: 'worktree', action: 'add', key: task.id, author: AUTHOR });
-  if (!added.ok) throw fail('NotFound', added.output);
+  const worktree = { op: 'worktree', key: task.id, author: AUTHOR } as const;
+  const add = async (from: string | null): Promise<string | undefined> => {
+    const added = await kennel.workspaceOp(workspace, { ...worktree, action: 'add', ...(from && { from }) });
+    if (!added.ok) throw fail('NotFound', added.output);
+    return (added.data as unknown as Worktree).commit;
+  };
+  const began = await add(task.from_branch ?? (task.race_id && (await baseOf(db, task.race_id))));
+  // what an agent has committed since is no beginning
+  if (task.race_id === null || began === undefined || task.step > 0) return prepared;
+  const base = await commonBase(db, task.race_id, began);
+  if (base === began) return prepared;
+  // somebody committed between the first two
+  await kennel.workspaceOp(workspace, { ...worktree, action: 'remove' });
+  await add(base);
   return prepared;
 }
 

@@ -1,4 +1,4 @@
-import { hasModel } from '../../../kennel/agents/registry.ts';
+import { hasModel, imageOf } from '../../../kennel/agents/registry.ts';
 import type { Config } from '../../config.ts';
 import { type Command, INSIDE } from '../../contracts/kennel.ts';
 import type { BeginInput } from '../../contracts/task.ts';
@@ -8,7 +8,8 @@ import { ABOUT_SETUP } from '../../domain/tasks/setup.ts';
 import { hostsAnswered } from '../../store/kennel/questions/egress-questions.ts';
 import { type WordsToPlan, wordsToPlan } from '../../store/kennel/questions/task-plans.ts';
 import { findQuestion, taskQuestionId } from '../../store/kennel/questions/task-questions.ts';
-import { unsettledLine } from '../../store/kennel/tasks/task-log.ts';
+import { endedWell, unsettledLine } from '../../store/kennel/tasks/task-log.ts';
+import { type TaskWords, unheardWords, wordsOfTask } from '../../store/kennel/tasks/task-words.ts';
 import type { Task } from '../../store/kennel/tasks/tasks.ts';
 import type { Db } from '../../store/postgres/database.ts';
 import { isAllowed, type Question } from '../../store/turns/questions/questions.ts';
@@ -64,6 +65,32 @@ export async function passOn({ db, config }: Stores, task: Task, step: number, q
   await sendCommand(runFolder(config, task.id), command);
 }
 
+/** Words of the person as a prompt. An agent without a model takes every word literally. */
+function textOf({ harness, planning }: Pick<Task, 'harness' | 'planning'>, words: TaskWords): string {
+  if (!hasModel(harness)) return words.text;
+  return [...wordsInPrompt([words]), ...(planning ? [STILL_PLANNING] : [])].join('\n\n');
+}
+
+const wordsInPrompt = (words: readonly TaskWords[]): string[] =>
+  words.length > 0 ? [`The person adds:\n${words.map(({ text }) => text).join('\n\n')}`] : [];
+
+/** Writes words of the person where the runner of this run reads them. Each counts once in a run. */
+export async function passWords(
+  { config }: Pick<Stores, 'config'>,
+  task: Task,
+  step: number,
+  words: readonly TaskWords[],
+): Promise<void> {
+  for (const each of words)
+    await sendCommand(runFolder(config, task.id), {
+      id: `${each.id}_${step}`,
+      step,
+      type: 'tell',
+      wordsId: each.id,
+      text: textOf(task, each),
+    });
+}
+
 /** The decided question whose answer the agent has not acknowledged, because its session ended first. */
 export async function unheardAnswer(db: Db, task: Task): Promise<Question | undefined> {
   const line = await unsettledLine(db, task.id);
@@ -73,14 +100,15 @@ export async function unheardAnswer(db: Db, task: Task): Promise<Question | unde
 
 /**
  * `unheard`: an answer that the agent has not heard. `setup`: what became of a script that it proposed.
- * `restartPrompt`: for a session of its own when the one to resume is lost.
+ * `restartPrompt`: for a session of its own when the one to resume is lost. `words`: ids of what the person said
+ * meanwhile, which both prompts have.
  */
 export async function promptsOfRun(
   { db, config }: Stores,
   task: Task,
   input: BeginInput,
   { unheard, setup, skills }: { unheard: Question | undefined; setup: string | null; skills: readonly string[] },
-): Promise<Record<'prompt' | 'restartPrompt', string>> {
+): Promise<Record<'prompt' | 'restartPrompt', string> & { words: string[] }> {
   const said = await wordsToPlan(db, task);
   const answered = setup ?? (await hostsAnswered(db, task));
   // an agent without a model takes every word literally
@@ -91,11 +119,17 @@ export async function promptsOfRun(
         : said?.decision === 'answered'
           ? said.words
           : task.goal;
-    return { prompt, restartPrompt: prompt };
+    // what else a person says is a prompt of its own
+    await passWords({ config }, task, input.step, await unheardWords(db, task.id));
+    return { prompt, restartPrompt: prompt, words: [] };
   }
+  const words = await wordsOfTask(db, task.id);
+  const fresh = words.filter(({ heard_step }) => heard_step === null);
+  // after the end of a turn, what the person has said meanwhile is all that is new
+  const ended = task.session_id !== null && fresh.length > 0 && (await endedWell(db, task.id, input.step - 1));
   // a session that knows the plan is told only what the person says to it
   const before =
-    said && !unheard && task.session_id
+    (said && !unheard && task.session_id) || (ended && !unheard && !answered)
       ? []
       : [
           answered && !unheard && task.session_id
@@ -105,13 +139,15 @@ export async function promptsOfRun(
   const prompt = [
     ...before,
     ...aboutPlan(task, input, { said, heard: !unheard, knows: task.session_id !== null }),
+    ...wordsInPrompt(task.session_id ? fresh : words),
   ].join('\n\n');
   const restartPrompt = [
     onceMore(task, skills),
     ...aboutPlan(task, input, { said, heard: true, knows: false }),
+    ...wordsInPrompt(words),
     ...(unheard ? before : []),
   ].join('\n\n');
-  return { prompt, restartPrompt };
+  return { prompt, restartPrompt, words: fresh.map(({ id }) => id) };
 }
 
 async function promptOfRun(
@@ -132,7 +168,13 @@ async function promptOfRun(
 }
 
 const whole = (task: Task, skills: readonly string[]): string =>
-  [task.goal, ABOUT_SETUP, ABOUT_COMMIT, ...(skills.length > 0 ? [aboutSkills(skills)] : [])].join('\n\n');
+  [
+    task.goal,
+    ...(task.material === null ? [] : [task.material]),
+    ...(imageOf(task.harness) ? [] : [ABOUT_SETUP]),
+    ABOUT_COMMIT,
+    ...(skills.length > 0 ? [aboutSkills(skills)] : []),
+  ].join('\n\n');
 
 const aboutSkills = (names: readonly string[]): string =>
   `The person has written down how to do some things, in ${INSIDE.skills}: ${names.join(', ')}. Read the SKILL.md of one before you do what it is about. Its files lie beside it, read only.`;

@@ -2,9 +2,9 @@ import { createHash } from 'node:crypto';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { cancellationSignal } from '@temporalio/activity';
-import { hasModel } from '../../../kennel/agents/registry.ts';
+import { hasModel, imageOf } from '../../../kennel/agents/registry.ts';
 import type { MountedSkill } from '../../adapters/kennel/skill-folders.ts';
-import { toolsForAgents } from '../../adapters/mcp/agent-servers.ts';
+import { CHAT_SERVER, toolsForAgents } from '../../adapters/mcp/agent-servers.ts';
 import type { Config } from '../../config.ts';
 import { type RunSpec, worktreeOf } from '../../contracts/kennel.ts';
 import type { BeginInput } from '../../contracts/task.ts';
@@ -18,6 +18,7 @@ import { registriesOf } from '../../store/kennel/questions/egress-questions.ts';
 import { latestQuestionOfTask } from '../../store/kennel/questions/task-questions.ts';
 import { type ProposedSetup, proposedSetup } from '../../store/kennel/questions/task-setups.ts';
 import type { Task } from '../../store/kennel/tasks/tasks.ts';
+import { chatOfTask } from '../../store/owner/task-chat.ts';
 import type { KennelDeps } from '../activity-deps.ts';
 import { tellProgress } from '../progress.ts';
 import { passOn, promptsOfRun, unheardAnswer } from './prompt-of-run.ts';
@@ -35,14 +36,17 @@ export async function specOf(
   // an agent that repeats its question gets the answer at once
   const unheard = await unheardAnswer(db, task);
   if (unheard) await passOn({ db, config }, task, input.step, unheard.id);
-  const { prompt, restartPrompt } = await promptsOfRun({ db, config }, task, input, {
+  const { prompt, restartPrompt, words } = await promptsOfRun({ db, config }, task, input, {
     unheard,
     setup: setup?.told ?? null,
     skills: skills.map(({ name }) => name),
   });
   const goesOn = input.step > 1 && task.session_id !== null;
   const autonomy = (await chatAutonomy(db, task.chat_id))?.autonomy ?? 'supervised';
-  const mcp = [...(await toolsForAgents({ db, config, threadId: task.thread_id })).keys()];
+  const servers = [...(await toolsForAgents({ db, config, threadId: task.thread_id })).keys()];
+  // an agent without a model calls no tools
+  const mcp = hasModel(task.harness) ? [...new Set([...servers, CHAT_SERVER])] : servers;
+  const image = imageOf(task.harness);
   return {
     version: 1,
     taskId: task.id,
@@ -59,6 +63,8 @@ export async function specOf(
     ...(login && { login: true }),
     ...(task.worktree && { worktree: worktreeOf(task.id) }),
     freezeAfterMs: freezeAfterMs(config),
+    ...(image && { workspace: image.workspace, chat: await chatOfTask(db, config, task) }),
+    ...(words.length > 0 && { words }),
     ...(input.plan && { plan: true as const }),
     ...(setup?.proposed && { proposed: setup.proposed }),
     ...(mcp.length > 0 && { mcp }),

@@ -1,6 +1,7 @@
 import { cancellationSignal } from '@temporalio/activity';
 import type { ActInput, ActResult } from '../../contracts/conversation.ts';
 import { unknownOutcome } from '../../domain/failures.ts';
+import { deliverNow } from '../../gateway/intake/signal.ts';
 import {
   type BegunCall,
   beginCall,
@@ -61,7 +62,8 @@ const acting =
     const tool = await toolOfTurn(db, call.turn_id, call.name);
     if (!tool) return await keep(deps, call, { ok: false, output: `The tool ${call.name} is no longer there.` });
     const progress = createProgress(deps, (text) => ({ ...place, of: call.turn_id, text }), 0);
-    const outcome = await runTool(tool, call.effect, call.args, { ...context, progress });
+    const deliver = (outboxId: string, to: string) => deliverNow(deps, outboxId, to);
+    const outcome = await runTool(tool, call.effect, call.args, { ...context, progress, deliver });
     return await keep(deps, call, { ...outcome, sources: sourcesOfOutcome(tool, call.args, outcome) });
   };
 

@@ -18,6 +18,7 @@ import { findCron } from '../../store/routines/crons.ts';
 import { findRoutine } from '../../store/routines/routines.ts';
 import type { Call } from '../../store/turns/steps/calls.ts';
 import { toolOfTurn } from '../../tools/added-tools.ts';
+import { planInWords, planOf, registerGroupTool } from '../../tools/groups.ts';
 import { approvalSentence, tools } from '../../tools/registry.ts';
 import { estimateOf } from '../../tools/routines/routine-steps.ts';
 import type { Tool } from '../../tools/tool.ts';
@@ -29,7 +30,7 @@ import type { Tool } from '../../tools/tool.ts';
 export async function approvalOf(
   db: Db,
   call: Call,
-  config: Pick<Config, 'FETCH_TIME_ZONE' | 'OWNER_PHONE_NUMBER'>,
+  config: Pick<Config, 'FETCH_TIME_ZONE' | 'FETCH_TRIGGER' | 'OWNER_PHONE_NUMBER'>,
 ): Promise<{ sentence: string; evidence: string }> {
   const tool = await toolOfTurn(db, call.turn_id, call.name);
   // arguments have a meaning of ours only for tools of ours: of any other tool, every one is shown as it is
@@ -47,6 +48,7 @@ export async function approvalOf(
       ...misleading(call),
       whatOf({ ...call, args }),
       await stepsOf(db, call),
+      await groupOf(db, call, config),
       await costOf(db, call, config),
     ]
       .filter(Boolean)
@@ -144,6 +146,13 @@ const stepsInWords = (steps: readonly unknown[]): string[] =>
 const doing = (tool: Tool, args: Record<string, unknown>): string =>
   tool.asks?.(args as never, '').replace(/\?$/, '') ?? tool.description.split(/[.,;:(]/, 1)[0]!.trim();
 
+/** Who reads along in a group that is to be answered, its folder and its rule. */
+async function groupOf(db: Db, { name, args }: Call, config: Pick<Config, 'FETCH_TRIGGER'>): Promise<string> {
+  if (name !== registerGroupTool.name) return '';
+  const plan = await planOf(db, args as never);
+  return typeof plan === 'string' ? plan : (await planInWords(db, config, plan)).map(visibleLine).join('\n');
+}
+
 /** The estimated cost of a schedule, for its approval. */
 async function costOf(
   db: Db,
@@ -161,12 +170,22 @@ async function costOf(
 
 /** The workspace of a call, with the hosts that have it: none for one that the call makes. */
 async function whereOf(db: Db, call: Call, tool: Tool): Promise<{ workspace: string; hosts: string[] } | null> {
-  const chatId = await chatOfThread(db, call.thread_id);
+  const place = await placeOf(db, await chatOfThread(db, call.thread_id), call.args, tool);
+  return place && { workspace: visibleLine(place.name), hosts: place.hosts };
+}
+
+/** The workspace that arguments mean in a chat, with the hosts that have it. */
+export async function placeOf(
+  db: Db,
+  chatId: string,
+  args: Record<string, unknown>,
+  tool: Tool,
+): Promise<{ name: string; hosts: string[] } | null> {
   const [active, all] = await Promise.all([activeWorkspace(db, chatId), listWorkspaces(db)]);
-  const given = tool.workspaceOf ? tool.workspaceOf(call.args as never) : call.args.workspace;
+  const given = tool.workspaceOf ? tool.workspaceOf(args as never) : args.workspace;
   const names = [...new Set(all.map(({ name }) => name))];
-  const workspace = typeof given === 'string' ? given : (active?.name ?? (names.length === 1 ? names[0]! : null));
-  if (workspace === null) return null;
-  const hosts = all.filter(({ name }) => name === workspace).map(({ host }) => host);
-  return { workspace: visibleLine(workspace), hosts: active?.name === workspace ? [active.host] : hosts };
+  const name = typeof given === 'string' ? given : (active?.name ?? (names.length === 1 ? names[0]! : null));
+  if (name === null) return null;
+  const hosts = all.filter((each) => each.name === name).map(({ host }) => host);
+  return { name, hosts: active?.name === name ? [active.host] : hosts };
 }

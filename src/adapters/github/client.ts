@@ -35,7 +35,7 @@ const answers = new LRUCache<string, KeptAnswer>({
  */
 export async function ask<T>(
   { token, apiUrl, signal }: GitHubAccess,
-  route: `${'GET' | 'POST'} /${string}`,
+  route: `${'GET' | 'POST' | 'PUT'} /${string}`,
   parameters: Record<string, unknown>,
   schema: z.ZodType<T>,
 ): Promise<T> {

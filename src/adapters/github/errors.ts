@@ -11,11 +11,14 @@ export class GitHubRefusal extends Error {
   readonly status: number | null;
   /** GitHub's own words */
   readonly reason: string;
+  /** set when a limit of requests is the reason: when it opens, in ms since the epoch; null where GitHub does not say */
+  readonly opensAt: number | null | undefined;
 
-  constructor(message: string, status: number | null, reason = '') {
+  constructor(message: string, status: number | null, reason = '', opensAt?: number | null) {
     super(message);
     this.status = status;
     this.reason = reason;
+    this.opensAt = opensAt;
   }
 }
 
@@ -65,7 +68,13 @@ export function explained(error: unknown, asked: Asked): Error {
   }
   if (status >= 500) return new GitHubAway(`GitHub answered ${status}.`, asked.writes);
   const reason = reasonOf(response.data);
-  return new GitHubRefusal(sentence(status, reason, response.headers as Headers, asked), status, reason);
+  const headers = response.headers as Headers;
+  return new GitHubRefusal(
+    sentence(status, reason, headers, asked),
+    status,
+    reason,
+    isLimit(status, reason, headers) ? limitEnd(headers) : undefined,
+  );
 }
 
 export const ARCHIVED =
@@ -98,10 +107,23 @@ function sentence(status: number, reason: string, headers: Headers, { host, toke
 }
 
 /** The hourly limit has its own header; the limit of requests in a row names seconds, or only says so. */
+const isLimit = (status: number, reason: string, headers: Headers): boolean =>
+  status === 429 ||
+  (status === 403 &&
+    (headers['x-ratelimit-remaining'] === '0' || Number(headers['retry-after']) > 0 || /rate limit/i.test(reason)));
+
+/** When a limit opens, in ms since the epoch. */
+function limitEnd(headers: Headers): number | null {
+  const after = Number(headers['retry-after']);
+  if (after > 0) return Date.now() + after * 1000;
+  const reset = Number(headers['x-ratelimit-reset']);
+  return headers['x-ratelimit-remaining'] === '0' && reset > 0 ? reset * 1000 : null;
+}
+
 function limitSentence(status: number, reason: string, headers: Headers, token: boolean): string | null {
+  if (!isLimit(status, reason, headers)) return null;
   const spent = headers['x-ratelimit-remaining'] === '0';
   const after = Number(headers['retry-after']);
-  if (status !== 429 && !spent && !(after > 0) && !/rate limit/i.test(reason)) return null;
   const reset = Number(headers['x-ratelimit-reset']);
   const until =
     after > 0

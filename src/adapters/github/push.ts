@@ -24,6 +24,10 @@ interface Push {
   base?: string;
   /** nothing is pushed when the branch is not at this commit: a person has agreed to it */
   commit?: string;
+  /** its name in the bundle, where that is another one */
+  from?: string;
+  /** the branch may be rewritten on the server as long as it is at this commit there */
+  lease?: string;
   token: string;
   signal: AbortSignal;
 }
@@ -65,6 +69,32 @@ export async function pushBundle(push: Push): Promise<Pushed> {
   }
 }
 
+/** Commits of a branch on the server that the bundle of a workspace does not have; null when it has all of them. */
+type Brought = { ok: true; head: string; bundle: Buffer | null } | { ok: false; why: string };
+
+/** Brings the newest commits of a branch from the server. `push.branch` is what the workspace has. */
+export async function bringBranch(push: Push, name: string): Promise<Brought> {
+  const folder = await mkdtemp(join(tmpdir(), 'fetch-bring-'));
+  try {
+    const transit = await unpack(push, folder);
+    if ('why' in transit) return { ok: false, ...transit };
+    const there = await branchesThere({ ...transit, push: { ...push, base: name } });
+    if ('why' in there) return { ok: false, ...there };
+    const head = there.get(name);
+    if (head === undefined) return { ok: false, why: `There is no branch ${name} on the server.` };
+    const { head: ours, local } = transit;
+    if ((await local(['rev-list', '--count', head, '--not', ours])).out.trim() === '0')
+      return { ok: true, head, bundle: null };
+    const file = join(folder, 'brought');
+    const bundled = await local(['bundle', 'create', '--quiet', file, `refs/there/${name}`, '--not', ours]);
+    if (bundled.code !== 0 || (await stat(file)).size > MAX_AHEAD)
+      return { ok: false, why: `The commits of ${name} are too many to be brought in: bring them in by hand.` };
+    return { ok: true, head, bundle: await readFile(file) };
+  } finally {
+    await rm(folder, { recursive: true, force: true });
+  }
+}
+
 async function unpack(push: Push, folder: string): Promise<Transit | { why: string }> {
   const { bundle, url, branch, everything, token, signal } = push;
   const repository = join(folder, 'repository');
@@ -80,7 +110,7 @@ async function unpack(push: Push, folder: string): Promise<Transit | { why: stri
   if (made.code !== 0) return { why: made.said };
   const refs = everything
     ? ['+refs/heads/*:refs/heads/*', '+refs/tags/*:refs/tags/*']
-    : [`+refs/heads/${branch}:refs/heads/${branch}`];
+    : [`+refs/heads/${push.from ?? branch}:refs/heads/${branch}`];
   const taken = await local([
     'fetch',
     '--quiet',
@@ -168,7 +198,7 @@ async function findSecrets({ push, local }: Transit, there: Branches): Promise<P
 
 /** Why there is nothing to push, or what has to come in first. */
 async function compare(
-  { push: { branch, base }, head, local, folder }: Transit,
+  { push: { branch, base, lease }, head, local, folder }: Transit,
   there: Branches,
 ): Promise<Pushed | null> {
   const count = async (...range: string[]) => Number((await local(['rev-list', '--count', ...range])).out.trim());
@@ -178,6 +208,7 @@ async function compare(
       why: `There is nothing to merge: ${branch} has no commit that ${base} does not have on GitHub.`,
     };
   const theirs = there.get(branch);
+  if (theirs !== undefined && theirs === lease) return null;
   if (theirs === undefined || (await count(theirs, '--not', head)) === 0) return null;
   const file = join(folder, 'ahead');
   const bundled = await local(['bundle', 'create', '--quiet', file, `refs/there/${branch}`, '--not', head]);
@@ -190,8 +221,10 @@ async function compare(
   };
 }
 
-async function send({ push: { url, branch, everything, token }, head, remote }: Transit): Promise<Pushed> {
-  const first = await remote(['push', '--porcelain', '--no-verify', url, `refs/heads/${branch}:refs/heads/${branch}`]);
+async function send({ push: { url, branch, everything, token, lease }, head, remote }: Transit): Promise<Pushed> {
+  const rewrites = lease === undefined ? [] : [`--force-with-lease=refs/heads/${branch}:${lease}`];
+  const target = `refs/heads/${branch}:refs/heads/${branch}`;
+  const first = await remote(['push', '--porcelain', '--no-verify', ...rewrites, url, target]);
   if (first.code !== 0) return { ok: false, why: refusal(first, token) };
   if (everything) {
     const rest = await remote([

@@ -18,6 +18,8 @@ export interface Kennel {
     signal?: AbortSignal,
     workspace?: string,
   ): Promise<Provided>;
+  /** Whether the image of others that an agent needs is on this engine; true for an agent that needs none. */
+  has(agent: AgentName): Promise<boolean>;
   /**
    * Whether commands in this workspace find nothing of others outside of it: no image, script or package that it or a
    * task has brought. Builds nothing.

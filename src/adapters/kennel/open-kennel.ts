@@ -1,4 +1,5 @@
 import { join } from 'node:path';
+import { imageOf } from '../../../kennel/agents/registry.ts';
 import type { Config } from '../../config.ts';
 import { type AgentName, INSIDE } from '../../contracts/kennel.ts';
 import type { WorkspaceAnswer, WorkspaceOp } from '../../contracts/workspace-ops.ts';
@@ -15,6 +16,7 @@ import { WorkspaceImages } from './environment/workspace-images.ts';
 import { FetchedPackages } from './fetched.ts';
 import { openHostGate, throughGate } from './gate/host-gate.ts';
 import type { Images } from './images/image.ts';
+import { isLocal } from './images/image-base.ts';
 import { type ImageKind, imageKindOf } from './images/image-files.ts';
 import type {
   CommandResult,
@@ -155,6 +157,11 @@ class HostKennel implements OpenKennel {
       const { notes, image } = await this.all.of(imageKindOf(agent), workspace ?? null, onProgress, signal);
       return { notes, image };
     });
+  }
+
+  has(agent: AgentName): Promise<boolean> {
+    const image = imageOf(agent);
+    return explained(async () => !image || (await isLocal(this.engine, image.name)));
   }
 
   async contextFor(kind: ImageKind, onProgress: (text: string) => void, signal?: AbortSignal): Promise<CommandContext> {

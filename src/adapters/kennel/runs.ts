@@ -92,13 +92,13 @@ function configuration(
   run: StartRun,
   token: string,
 ): Docker.ContainerCreateOptions {
-  const { taskId, step, harness } = run.spec;
+  const { taskId, step, harness, workspace = INSIDE.workspace } = run.spec;
   const env: Record<string, string> = { ...run.env, HOME: INSIDE.home, [TOKEN]: token };
   const { user, limits } = context;
   return {
     Image: image,
     Env: Object.entries(env).map(([name, value]) => `${name}=${value}`),
-    WorkingDir: INSIDE.workspace,
+    WorkingDir: workspace,
     User: `${user.uid}:${user.gid}`,
     Hostname: 'kennel',
     Labels: {
@@ -114,7 +114,7 @@ function configuration(
       user,
       output: 'short',
       mounts: [
-        mount(run.workspace, INSIDE.workspace, run.spec.plan === true),
+        mount(run.workspace, workspace, run.spec.plan === true),
         mount(run.runFolder, INSIDE.run),
         mount(join(run.runFolder, 'gate'), `${INSIDE.run}/gate`, true),
         mount(join(run.runFolder, 'spec.json'), INSIDE.spec, true),

@@ -1,8 +1,10 @@
+import { randomUUID } from 'node:crypto';
 import { createServer, type Server as HttpServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import { Server } from '@modelcontextprotocol/sdk/server/index.js';
 import { StreamableHTTPServerTransport } from '@modelcontextprotocol/sdk/server/streamableHttp.js';
 import {
   CallToolRequestSchema,
+  type CallToolResult,
   ErrorCode,
   ListToolsRequestSchema,
   McpError as ProtocolError,
@@ -25,6 +27,8 @@ import { readMcpConfig } from './configured.ts';
  * question, and MODERATE after one; nothing else is offered.
  */
 interface AgentServersDeps extends CallAccess {
+  /** the task's own chat; without it agents cannot speak there */
+  chat?: ChatTools;
   /** of the task: its chat says whether the owner is alone there */
   threadId: string;
   /** told of each call: from then on the task has read text of others */
@@ -36,6 +40,27 @@ interface AgentServersDeps extends CallAccess {
   admit: (tool: AgreedTool, left: AbortSignal) => Promise<string | null>;
   log: Logger;
 }
+
+/**
+ * What an agent may do in the chat of its task. Who it is follows from the socket that it speaks through, and never
+ * from what it says.
+ */
+export interface ChatTools {
+  tools: ReadonlyArray<{ name: string; description?: string; inputSchema: { type: 'object' } }>;
+  /** `key`: a call with the key of an earlier one has no second effect */
+  call(name: string, args: Record<string, unknown>, key: string, signal: AbortSignal): Promise<ChatAnswer>;
+  /** What is in this file of NanoClaw's protocol now; undefined when it has no such file. */
+  snapshot(file: string): Promise<object | undefined>;
+}
+export interface ChatAnswer {
+  text: string;
+  ok: boolean;
+}
+
+/** Agents call the tools of their chat `mcp__nanoclaw__send_message` and so on, as those of NanoClaw do. */
+export const CHAT_SERVER = 'nanoclaw';
+/** Of a call that is no MCP: a file of NanoClaw's protocol. */
+const CALL_BYTES = 4 * 1024 * 1024;
 
 /** At a time, for one task: each may start a container. */
 const CALLS = 4;
@@ -85,30 +110,99 @@ export function serveAgents(deps: AgentServersDeps, over: AbortSignal): HttpServ
 }
 
 async function handle(deps: Serving, request: IncomingMessage, response: ServerResponse): Promise<void> {
-  const name = /^\/([A-Za-z0-9-]+)$/.exec(request.url ?? '')?.[1];
+  const [, name, file] = /^\/([A-Za-z0-9-]+)(?:\/([a-z_]+(?:\.json)?))?$/.exec(request.url ?? '') ?? [];
   const tools = name === undefined ? undefined : (await toolsForAgents(deps)).get(name);
-  if (!name || !tools) return void response.writeHead(404).end();
+  // a server of the owner may have its name
+  if (deps.chat && name === CHAT_SERVER && !tools)
+    return await handleChat(deps, deps.chat, { request, response, file });
+  if (!name || !tools || file !== undefined) return void response.writeHead(404).end();
   // no server speaks unasked, and there are no sessions
   if (request.method !== 'POST') return void response.writeHead(405, { allow: 'POST' }).end();
-  const server = serverOf(deps, name, tools);
+  await serve(serverOf(deps, name, tools), request, response);
+}
+
+async function serve(server: Server, request: IncomingMessage, response: ServerResponse): Promise<void> {
   const transport = new StreamableHTTPServerTransport({});
   response.on('close', () => void transport.close().then(() => server.close()));
   await server.connect(transport as never);
   await transport.handleRequest(request, response);
 }
 
+/** The tools of the chat, for agents that speak MCP; and for files of NanoClaw's protocol, one after the other. */
+async function handleChat(
+  { over }: Serving,
+  chat: ChatTools,
+  { request, response, file }: { request: IncomingMessage; response: ServerResponse; file: string | undefined },
+): Promise<void> {
+  if (file === undefined && request.method === 'POST')
+    return await serve(
+      serverWith(CHAT_SERVER, chat.tools, async ({ name, args, signal }) => {
+        const { text, ok } = await chat.call(name, args, randomUUID(), AbortSignal.any([signal, over]));
+        return { content: [{ type: 'text' as const, text }], isError: !ok };
+      }),
+      request,
+      response,
+    );
+  if (file === 'calls' && request.method === 'POST') {
+    const given = await bodyOf(request);
+    if (!given) return void response.writeHead(400).end();
+    const left = new AbortController();
+    response.on('close', () => left.abort());
+    return sendJson(response, await chat.call(given.name, given.args, given.key, AbortSignal.any([left.signal, over])));
+  }
+  const snapshot = request.method === 'GET' && file ? await chat.snapshot(file) : undefined;
+  return snapshot ? sendJson(response, snapshot) : void response.writeHead(404).end();
+}
+
+const sendJson = (response: ServerResponse, body: object): void =>
+  void response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify(body));
+
+async function bodyOf(
+  request: IncomingMessage,
+): Promise<{ name: string; args: Record<string, unknown>; key: string } | null> {
+  const parts: Buffer[] = [];
+  let size = 0;
+  for await (const part of request as AsyncIterable<Buffer>) {
+    size += part.length;
+    if (size > CALL_BYTES) return null;
+    parts.push(part);
+  }
+  try {
+    const { name, args, key } = JSON.parse(Buffer.concat(parts).toString()) as Record<string, unknown>;
+    if (typeof name !== 'string' || typeof key !== 'string' || key === '' || key.length > 200) return null;
+    return { name, key, args: args && typeof args === 'object' ? (args as Record<string, unknown>) : {} };
+  } catch {
+    return null;
+  }
+}
+
 function serverOf(deps: Serving, name: string, tools: readonly AgreedTool[]): Server {
-  const server = new Server({ name, version: VERSION }, { capabilities: { tools: {} } });
-  server.setRequestHandler(ListToolsRequestSchema, () => ({
-    tools: tools.map(({ declared: { of, description, parameters } }) => ({
-      name: of,
-      description,
-      inputSchema: parameters as { type: 'object' },
-    })),
+  const offered = tools.map(({ declared: { of, description, parameters } }) => ({
+    name: of,
+    description,
+    inputSchema: parameters as { type: 'object' },
   }));
+  return serverWith(name, offered, async ({ name: wanted, args, signal }) => {
+    const tool = tools.find(({ declared }) => declared.of === wanted)!;
+    const left = AbortSignal.any([signal, deps.over]);
+    const refused = await deps.admit(tool, left);
+    if (refused !== null) return { content: [{ type: 'text' as const, text: refused }], isError: true };
+    const until = AbortSignal.any([left, AbortSignal.timeout(tool.server.timeoutMs + START_MS)]);
+    return await call(deps, tool, args, until);
+  });
+}
+
+/** A server of these tools, which gives a sign of life while a call of one of them runs. */
+function serverWith(
+  name: string,
+  tools: ChatTools['tools'],
+  run: (call: { name: string; args: Record<string, unknown>; signal: AbortSignal }) => Promise<CallToolResult>,
+): Server {
+  const server = new Server({ name, version: VERSION }, { capabilities: { tools: {} } });
+  server.setRequestHandler(ListToolsRequestSchema, () => ({ tools: [...tools] }));
   server.setRequestHandler(CallToolRequestSchema, async ({ params }, { signal, sendNotification, _meta }) => {
-    const tool = tools.find(({ declared }) => declared.of === params.name);
-    if (!tool) throw new ProtocolError(ErrorCode.InvalidParams, 'There is no such tool.');
+    if (!tools.some((each) => each.name === params.name))
+      throw new ProtocolError(ErrorCode.InvalidParams, 'There is no such tool.');
     let progress = 0;
     const beat = setInterval(() => {
       if (_meta?.progressToken === undefined) return;
@@ -119,15 +213,7 @@ function serverOf(deps: Serving, name: string, tools: readonly AgreedTool[]): Se
       }).catch(() => {});
     }, PROGRESS_MS);
     try {
-      const left = AbortSignal.any([signal, deps.over]);
-      const refused = await deps.admit(tool, left);
-      if (refused !== null) return { content: [{ type: 'text' as const, text: refused }], isError: true };
-      return await call(
-        deps,
-        tool,
-        params.arguments ?? {},
-        AbortSignal.any([left, AbortSignal.timeout(tool.server.timeoutMs + START_MS)]),
-      );
+      return await run({ name: params.name, args: params.arguments ?? {}, signal });
     } finally {
       clearInterval(beat);
     }

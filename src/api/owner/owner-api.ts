@@ -9,6 +9,7 @@ import {
   pairTelegram,
   patchChat,
   postAskAgain,
+  postGroup,
   postPerson,
 } from './instance/people.ts';
 import { getSettings, patchSettings, postRestart } from './instance/settings.ts';
@@ -27,19 +28,19 @@ import {
   runSchedule,
 } from './work/schedules.ts';
 import { getSpend } from './work/spend.ts';
-import { taskOrders } from './work/task-orders.ts';
+import { taskOrders, tellTask } from './work/task-orders.ts';
 import { getTask, getTaskDiff, getTaskLog, getTasks } from './work/tasks.ts';
 import { getWorkspaces, removeEgress } from './work/workspaces.ts';
 
 /** The API of the owner's page, beside the runtime API. */
 export const ownerEndpoints: ReadonlyArray<Endpoint<RuntimeDeps>> = [
   ...[getNow, getQuestion, postSeen, getOwnerEvents],
-  ...[getTasks, getTask, getTaskLog, getTaskDiff, ...taskOrders],
+  ...[getTasks, getTask, getTaskLog, getTaskDiff, ...taskOrders, tellTask],
   ...[getWorkspaces, removeEgress],
   ...[getSchedules, postSchedule, postPreview, runSchedule, pauseSchedule, resumeSchedule, deleteScheduleOrReminder],
   ...[getSpend],
   ...[getSettings, patchSettings, postRestart, checkModel],
-  ...[getChats, patchChat, postAskAgain, getPeople, postPerson, deletePerson],
+  ...[getChats, patchChat, postAskAgain, getPeople, postPerson, deletePerson, postGroup],
   ...[getPush, postPush, deletePush, testPush],
   ...[getTelegram, pairTelegram],
   ...[getOwnerWhatsApp, pairWhatsApp, stopWhatsApp, unlinkWhatsApp],

@@ -1,5 +1,6 @@
 import { basename } from 'node:path';
 import { styleText } from 'node:util';
+import { hasModel, isAgent } from '../../../kennel/agents/registry.ts';
 import type { SetupScripts } from '../../adapters/kennel/environment/setup-scripts.ts';
 import { IMAGE_KINDS, type ImageKind } from '../../adapters/kennel/images/image-files.ts';
 import { openKennel } from '../../adapters/kennel/open-kennel.ts';
@@ -14,7 +15,9 @@ import { kennelFindings } from './kennel.ts';
 export async function build(config: Config, agents: string[], options: { fresh?: boolean }): Promise<void> {
   const kennel = openKennel(config);
   await kennel.ready();
-  const named = agents.filter((agent): agent is ImageKind => (IMAGE_KINDS as readonly string[]).includes(agent));
+  const named = agents.filter(
+    (agent): agent is ImageKind => agent === 'browser' || (isAgent(agent) && hasModel(agent)),
+  );
   const kinds = agents.includes('all') ? IMAGE_KINDS : (['tools', ...new Set(named)] as ImageKind[]);
   const interrupted = new AbortController();
   process.once('SIGINT', () =>

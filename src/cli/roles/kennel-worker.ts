@@ -9,6 +9,7 @@ import { createFence } from '../../activities/host/fence.ts';
 import { sweep, tendHost } from '../../activities/host/tend.ts';
 import { HostTaken, keepHost, LEASE_MS, takeHost } from '../../activities/lease.ts';
 import { kennelActivities } from '../../activities/queues.ts';
+import { createChatTools } from '../../activities/task/chat-tools.ts';
 import { workspacesFolder } from '../../activities/task/task-workspace.ts';
 import { createBrowsers } from '../../adapters/kennel/browser/browsers.ts';
 import { createBrowserGate } from '../../adapters/kennel/gate/browser-gate.ts';
@@ -52,7 +53,14 @@ export async function run({ config, role, alone, store, temporal, native, conver
     mirrors: mirrorsOf(config.FETCH_KENNEL_MIRRORS),
     cache,
     zone: () => config.FETCH_TIME_ZONE,
-    mcp: (task) => taskMcp({ db: store.db, config, kennel, ...task }),
+    mcp: (task) =>
+      taskMcp({
+        db: store.db,
+        config,
+        kennel,
+        ...task,
+        chat: createChatTools({ db: store.db, config, temporal }, task.taskId),
+      }),
   });
   const browserGate = createBrowserGate({
     log,

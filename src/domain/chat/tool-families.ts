@@ -39,6 +39,11 @@ export const FAMILIES = {
       /\b(?:every|each) (?:\w{1,20} )?(?:day|morning|noon|afternoon|evening|night|week|weekday|weekend|month|year|hour|minute|monday|tuesday|wednesday|thursday|friday|saturday|sunday)s?\b|\b(?:hourly|daily|nightly|weekly|monthly|crons?|workflows?|routines?|automations?|remind|reminders?|schedules?|scheduled)\b/i,
   },
   tasks: { about: 'answer, cancel, pause, resume', words: /\btasks?\b/i },
+  chats: {
+    about: 'other chats, groups; search what was said',
+    words:
+      /\bgroups?\b|\bchats?\b|\b(?:did|have) (?:i|we|you) (?:ever )?(?:say|said|tell|told|talk|talked|write|written|discuss|mention)|\b(?:i|we|you) (?:said|told|talked|discussed|mentioned)\b|\bmessage to\b/i,
+  },
   settings: {
     about: 'preferences, forgetting, hosts of tasks',
     words:

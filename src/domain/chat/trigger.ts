@@ -1,3 +1,4 @@
+import type { GroupRule } from './groups.ts';
 import { looksLikeAnswer, parseCommand } from './words/commands.ts';
 
 /**
@@ -14,6 +15,8 @@ export interface Addressing {
   voice: boolean;
   /** `@fetch`, for example; empty turns it off. */
   trigger: string;
+  /** of a registered group */
+  rule?: GroupRule | null;
 }
 
 /**
@@ -25,13 +28,19 @@ export interface Addressing {
  */
 export function addressed(a: Addressing): { addressed: boolean; text: string } {
   const afterMention = a.mentionsUs ? withoutLeadingMention(a.text) : a.text;
-  const afterTrigger = withoutTrigger(afterMention, a.trigger);
-  const open = a.chat === 'self' || (a.chat === 'direct' && a.number === 'dedicated');
+  const afterTrigger = afterCall(afterMention, a.trigger, a.rule);
+  const open = a.chat === 'self' || (a.chat === 'direct' && a.number === 'dedicated') || a.rule?.when === 'always';
   const mentioned = a.mentionsUs && a.number === 'dedicated';
   const triggered = !a.voice && afterTrigger !== null;
   const isAddressed = open || a.quotesUs || mentioned || triggered;
   return { addressed: isAddressed, text: isAddressed ? (afterTrigger ?? afterMention).trim() : a.text };
 }
+
+/** The text after a word that calls, as a group's own rule has it; null when it begins with none. */
+export const afterCall = (text: string, trigger: string, rule?: GroupRule | null): string | null =>
+  rule?.when === 'mentioned'
+    ? null
+    : (withoutTrigger(text, trigger) ?? (rule?.trigger === undefined ? null : withoutTrigger(text, rule.trigger)));
 
 // WhatsApp and keyboards put invisible direction marks around names
 const blank = '[\\s\\p{Cf}]*';

@@ -1,6 +1,7 @@
 import { ASK_USER, type Autonomy, type Danger } from '../../contracts/conversation.ts';
 import type { DecidedBy } from '../../contracts/decision.ts';
 import type { CallTaint } from '../../contracts/taint.ts';
+import type { Judged } from './judge.ts';
 
 export type Verdict = 'run' | 'ask' | 'refuse';
 
@@ -28,6 +29,17 @@ export const policyOf = (
   taint: CallTaint | null = null,
 ): Verdict =>
   call.name === ASK_USER || (taint && taint.asks.length > 0) ? 'ask' : decide(call.danger, autonomy, autoApprove);
+
+/**
+ * The same in a chat whose owner allows this kind of action in this project, once a judge has seen the action. The
+ * judge can only let run what a cautious chat asks about; it makes nothing run that is a question.
+ */
+export const policyJudged = (
+  verdict: Verdict,
+  autonomy: Autonomy,
+  judged: Judged | null | undefined,
+  isAllowed: boolean,
+): Verdict => (verdict === 'ask' && autonomy === 'cautious' && isAllowed && judged?.says === 'run' ? 'run' : verdict);
 
 /** Nobody is there when a schedule fires, so a call that would ask is refused. */
 export const decideUnattended = (
@@ -59,6 +71,8 @@ export interface ToolAccess {
   mode: string;
   /** whether commands may be run */
   allowShell: boolean;
+  /** families of tools besides the core that the owner allows a group; all when unset or null */
+  families?: readonly string[] | null | undefined;
 }
 
 /** The turn's settings count first, the thread's where the turn has none. */
@@ -72,9 +86,11 @@ export const accessOf = (
 
 /** Why a turn may not use a tool, in words for the model; null when it may. */
 export function closedTo(
-  tool: { danger: Danger; needsShell?: boolean },
-  { mode, allowShell }: ToolAccess,
+  tool: { family: string; danger: Danger; needsShell?: boolean },
+  { mode, allowShell, families }: ToolAccess,
 ): string | null {
+  if (families && tool.family !== 'core' && !families.includes(tool.family))
+    return 'It is not available here: the owner lets this group use other tools only.';
   if (tool.needsShell && !allowShell)
     return 'It is not available here: this chat may run no commands (allow_shell is false).';
   if (mode === 'plan' && tool.danger !== 'SAFE')

@@ -158,7 +158,7 @@ const SINK_WORDS: Record<Sink, string> = {
 export function whyAsked({ sources, asks, each }: CallTaint): string {
   // the question of a call that always asks names what it fetches, which may be a folder that the person wrote
   const what = asks
-    .filter((sink) => !each || sink !== 'fetch')
+    .filter((sink) => !each || (sink !== 'fetch' && sink !== 'settings'))
     .map((sink) => SINK_WORDS[sink])
     .join(' and ');
   if (each && sources.length === 0) return what && `This would ${what}, where anybody can read it.`;

@@ -55,6 +55,8 @@ export interface BudgetFacts {
   monthly: Used;
   schedule: Used;
   grants: ReadonlyArray<Amount & { scope: string; period: string }>;
+  /** US dollars that the owner allows the group of the account in a day; null or unset: as the settings say */
+  dayUsd?: number | null;
 }
 
 /** The settings of all budgets. */
@@ -108,7 +110,7 @@ export function budgetsOf(kind: 'turn' | 'task' | 'schedule', facts: BudgetFacts
   const ofDay =
     kind === 'task'
       ? budget('tasks', account, day, [s.FETCH_TASK_MAX_DAY_TOKENS, s.FETCH_TASK_MAX_DAY_USD], facts.tasks)
-      : budget('day', account, day, [s.FETCH_MAX_DAY_TOKENS, s.FETCH_MAX_DAY_USD], facts.day);
+      : budget('day', account, day, [s.FETCH_MAX_DAY_TOKENS, facts.dayUsd ?? s.FETCH_MAX_DAY_USD], facts.day);
   const ofMonth = budget(
     'month',
     account,

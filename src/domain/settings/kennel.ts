@@ -117,6 +117,16 @@ export const kennelSettings = {
   FETCH_TASK_HOLD_MINUTES: positive(30, 20_000).describe(
     'How long a question of a coding agent keeps its container; later the session resumes with the answer',
   ),
+  FETCH_SHIP_PASSES: live(
+    whole(5, 1_000).describe('How often a coding agent works on a pull request before the person is asked'),
+  ),
+  FETCH_SHIP_USD: live(
+    positive(20).describe('Money of all work on a pull request before the person is asked, US dollars'),
+  ),
+  FETCH_SHIP_DAYS: live(positive(60, 366).describe('How long a pull request is watched')),
+  FETCH_SHIP_LOOK_SECONDS: live(
+    positive(60, 3_600).describe('Time between two looks at a pull request while its checks run; later it is longer'),
+  ),
   FETCH_PROGRESS_SECONDS: live(
     z.coerce
       .number()

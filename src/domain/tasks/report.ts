@@ -10,6 +10,8 @@ import { shownHost } from './egress.ts';
  */
 
 export interface Report {
+  /** what a person said too late for the agent */
+  unheard?: readonly string[];
   /** by which its person calls it */
   number: number;
   goal: string;
@@ -88,6 +90,7 @@ export function reportText(report: Report): string {
     // the agent's words may be a stranger's, so they are quoted
     said.trim() && blockQuote(said),
     result.problem ?? '',
+    unheardText(report.unheard ?? []),
     ...(saysMore(report) ? [inline(report.reason, 1_000)] : []),
     result.verdict?.reasons.join('\n'),
     failedTests(report),
@@ -99,6 +102,12 @@ export function reportText(report: Report): string {
     `${duration(report.seconds)}${waitedText(report)}${spentText(report.spent)}.`,
   ];
   return parts.filter(Boolean).join('\n\n');
+}
+
+function unheardText(words: readonly string[]): string {
+  if (words.length === 0) return '';
+  const said = words.map((each) => inline(each, 200)).join('; ');
+  return `It ended before its agent heard this from you: ${said}\nStart a task for it.`;
 }
 
 const GOAL_SHOWN = 100;

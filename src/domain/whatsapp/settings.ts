@@ -45,6 +45,14 @@ export const whatsappSettings = {
       .default('@fetch')
       .describe('Word that calls Fetch in chats where people talk to each other'),
   ),
+  FETCH_ASSISTANT_NAME: live(
+    z
+      .string()
+      .trim()
+      .max(40)
+      .default('Fetch')
+      .describe('Name that begins answers on a shared number, outside your own chat; `none` leaves it out'),
+  ),
   WHATSAPP_RATE_LIMIT: live(whole(30).describe('Messages of one author that are handled in a minute; more wait')),
   WHATSAPP_TEXT_LIMIT: live(
     z.coerce

@@ -1,10 +1,12 @@
 import type { Arrival } from '../../contracts/conversation.ts';
 import type { DecidedBy, Displayed } from '../../contracts/decision.ts';
+import { shipmentWorkflowId } from '../../contracts/ids.ts';
 import { parseApproval } from '../../domain/chat/words/commands.ts';
 import { type Asked, type Meaning, meaningOf } from '../../domain/chat/words/replies.ts';
 import { mayApprove, maySpend, mayTrust } from '../../domain/consent/policy.ts';
 import { egressVerdict, isAllowing } from '../../domain/tasks/egress.ts';
 import { inline } from '../../domain/text/foreign-text.ts';
+import { chosenIn } from '../../store/chats/preferences.ts';
 import type { ThreadTransaction } from '../../store/chats/thread-transaction.ts';
 import { isAboutHosts, settleHosts } from '../../store/kennel/questions/egress-questions.ts';
 import type { Tx } from '../../store/postgres/database.ts';
@@ -17,6 +19,7 @@ import {
   type Question,
   threadOfApproval,
 } from '../../store/turns/questions/questions.ts';
+import { kindOfCall } from '../../store/turns/steps/kinds.ts';
 import { isTurnRunning } from '../../store/turns/turns.ts';
 import type { Approver, MessageId } from './message.ts';
 import { once } from './once.ts';
@@ -209,7 +212,7 @@ async function decide(
   { answer }: Extract<Meaning, { kind: 'decides' }>,
   reply: Reply,
 ): Promise<Answered> {
-  const { decision, always } = answer;
+  const { decision, always, inProject } = answer;
   const { by, approver } = reply;
   const { danger, tainted, asksAnyway, grantable } = await dangerOf(tx.now, question);
   // where text of others is the reason for asking, "yes all" would not stop it
@@ -219,10 +222,14 @@ async function decide(
     return {
       reply: 'Only the owner, or a person whom the owner trusts, can let me spend more. It waits for one of them.',
     };
-  if ((remember || always) && !mayTrust(by))
+  if ((remember || always || inProject) && !mayTrust(by))
     return { reply: 'Only the owner can allow everything that follows. Say yes for this one alone.' };
   if (always === 'asked' && asksAnyway && grantable.length === 0)
     return { reply: 'This is asked each time. Answer yes or no.' };
+  if (inProject) {
+    const refused = await notInProject(tx, question, approver !== undefined);
+    if (refused) return { reply: refused };
+  }
   // a permanent permission covers only what was asked about
   if (sinks.some((sink) => !grantable.includes(sink))) return { unclear: stillOpen([question]) };
   // allowing everything that follows includes what is dangerous
@@ -241,6 +248,17 @@ async function decide(
   return { answer: arrivalOf(question, reply.inboxId, decision), question };
 }
 
+/** Why nothing can be allowed for the project; null when it can. */
+async function notInProject(tx: ThreadTransaction, { call_id }: Question, shared: boolean): Promise<string | null> {
+  if (shared) return 'In a group I ask each time. Answer yes or no.';
+  const { autonomy } = await chosenIn(tx.now, tx.chatId);
+  if (autonomy === 'supervised')
+    return 'In a supervised chat I ask each time. Answer yes or no, and say "judged" to change that.';
+  if (autonomy === 'autonomous')
+    return 'In an autonomous chat I ask only after text of others, and then each time. Answer yes or no.';
+  return (await kindOfCall(tx.now, call_id)) ? null : 'This is asked each time. Answer yes or no.';
+}
+
 /** No turn or task waits for this answer: the schedule looks at it when it is to run again. */
 const isOfWaitingSchedule = async (tx: Tx, { budget, task_id, turn_id }: Question): Promise<boolean> =>
   budget !== null && !budget.workflowId && task_id === null && !(await isTurnRunning(tx, turn_id));
@@ -251,7 +269,7 @@ const scheduleDecided = ({ budget }: Question, decision: 'allow' | 'deny'): stri
     : `It spends no more, and runs again when the ${budget!.period.length > 'YYYY-MM'.length ? 'day' : 'month'} is over.`;
 
 const arrivalOf = (
-  { id, task_id, budget }: Question,
+  { id, task_id, shipment_id, budget }: Question,
   inboxId: string,
   decision: 'answered' | 'allow' | 'deny',
 ): Arrival => ({
@@ -260,6 +278,7 @@ const arrivalOf = (
   questionId: id,
   decision,
   ...(task_id && { taskId: task_id }),
+  ...(shipment_id && { workflowId: shipmentWorkflowId(shipment_id) }),
   ...(budget?.workflowId && { workflowId: budget.workflowId }),
 });
 

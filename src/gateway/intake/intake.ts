@@ -7,7 +7,7 @@ import { setUpOf } from './commands/help.ts';
 import type { AnsweredMessage, InboundMessage, IntakeResult } from './message.ts';
 import { respond, say } from './say.ts';
 import { createSchedules, type Schedules } from './schedules.ts';
-import type { IntakeDeps } from './signal.ts';
+import { deliverNow, type IntakeDeps } from './signal.ts';
 import { type InterruptRequest, interrupt, type SteerRequest, steer } from './stop-and-steer.ts';
 import { channelThread, clearSession, deleteSession } from './threads.ts';
 import { type CompactionRequest, compact, type StartedTurn, startTurn, type TurnRequest } from './turns.ts';
@@ -34,6 +34,8 @@ export interface Intake {
   interrupt(request: InterruptRequest): Promise<TurnRecord>;
   decide(request: ApprovalDecision): Promise<void>;
   answer(request: InputAnswers): Promise<void>;
+  /** Has a stored message of a chat sent at once. */
+  deliver(outboxId: string, chatId: string): Promise<void>;
   /** The thread of a chat on a channel, created on first use. */
   channelThread(channel: Channel, address: string): Promise<ThreadRecord>;
   /** The thread of this machine's terminal, created on first use. */
@@ -61,6 +63,7 @@ export function createIntake(deps: IntakeDeps & { secret: string }): Intake {
     interrupt: (request) => interrupt(deps, request),
     decide: (request) => decideApproval(deps, request),
     answer: (request) => answerInput(deps, request),
+    deliver: (outboxId, chatId) => deliverNow(deps, outboxId, chatId),
     channelThread: (channel, address) => channelThread(deps, channel, address),
     consoleThread: () => channelThread(deps, 'console', 'terminal'),
     clearSession: (threadId) => clearSession(deps, threadId),

@@ -1,6 +1,8 @@
 import type { Config } from '../../config.ts';
+import { capabilitiesOf } from '../../contracts/channels.ts';
 import { shownOfMessage } from '../../domain/chat/context/context.ts';
 import { looksLikeAnswer } from '../../domain/chat/words/commands.ts';
+import { takeTalk } from '../../store/chats/groups.ts';
 import { derivedId, steerItemId } from '../../store/chats/ids.ts';
 import { attach } from '../../store/chats/messages/attachments.ts';
 import type { ThreadTransaction } from '../../store/chats/thread-transaction.ts';
@@ -126,13 +128,15 @@ async function toModel({ tx, message, entry, active }: Taking, unclear?: string)
   const { threadId, heard, attachmentIds = [] } = message;
   const { inboxId } = entry;
   const text = modelText(message);
+  // the id of a chat begins with its channel
+  const before = capabilitiesOf(tx.chatId).groups === null ? null : await takeTalk(tx.now, tx.chatId, inboxId);
   if (active) {
-    const arrival = await addSteer(tx, { turnId: active.id, inboxId, text, heard });
+    const arrival = await addSteer(tx, { turnId: active.id, inboxId, text, heard, before });
     await attach(tx, steerItemId(inboxId), attachmentIds);
     const outboxId = unclear && (await notify(tx, { turnId: active.id, key: inboxId, body: unclear }));
     return { arrival: { ...arrival, ...(outboxId && { outboxId }) }, turnId: active.id };
   }
-  const turn = openTurn(tx, { text, heard });
+  const turn = openTurn(tx, { text, heard, before });
   await attach(tx, turn.item_ids[0]!, attachmentIds);
   return { arrival: { kind: 'turn', inboxId, turnId: turn.id, threadId }, turnId: turn.id };
 }

@@ -7,7 +7,7 @@ import { arrivalSignal, CONVERSATION, decidedSignal, orderedSignal } from '../..
 import type { TaskInput } from '../../contracts/task.ts';
 import { HOUR, MINUTE } from '../../domain/time.ts';
 import { markSignalled } from '../../store/chats/messages/inbox.ts';
-import { channelOfChat } from '../../store/chats/threads/threads.ts';
+import { channelOfChat, workflowOfChat } from '../../store/chats/threads/threads.ts';
 import { wordsToPlan } from '../../store/kennel/questions/task-plans.ts';
 import type { Task } from '../../store/kennel/tasks/tasks.ts';
 import { chatsOfIds, nameWithoutNumber } from '../../store/owner/views/chats.ts';
@@ -63,6 +63,13 @@ export async function signalArrival(deps: IntakeDeps, row: ToSignal): Promise<vo
   };
   await traced('signal', { kind: 'producer', parent: row.traceParent, attributes }, () => signalOwner(deps, row));
   await markSignalled(deps.db, row.inboxId);
+}
+
+/** Has a stored message of a chat sent at once. Where the server is away, the sweeper finds the message. */
+export async function deliverNow(deps: IntakeDeps, outboxId: string, chatId: string): Promise<void> {
+  const [workflowId, channel] = await Promise.all([workflowOfChat(deps.db, chatId), channelOfChat(deps.db, chatId)]);
+  const arrival: Arrival = { kind: 'reply', inboxId: outboxId, outboxId };
+  await signalArrival(deps, { inboxId: outboxId, arrival, chatId, channel, workflowId }).catch(() => {});
 }
 
 async function signalOwner(deps: IntakeDeps, row: ToSignal): Promise<void> {

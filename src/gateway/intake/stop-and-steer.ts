@@ -5,7 +5,14 @@ import type { ThreadTransaction } from '../../store/chats/thread-transaction.ts'
 import type { WriteBatch } from '../../store/chats/write-batch.ts';
 import type { Tx } from '../../store/postgres/database.ts';
 import type { Heard } from '../../store/turns/steps/transcript.ts';
-import { activeTurn, addUserItem, countSteer, toTurnRecord } from '../../store/turns/turns.ts';
+import {
+  activeTurn,
+  addUserItem,
+  type Before,
+  countSteer,
+  rememberBefore,
+  toTurnRecord,
+} from '../../store/turns/turns.ts';
 import type { MessageId } from './message.ts';
 import { once } from './once.ts';
 import { type IntakeDeps, IntakeError } from './signal.ts';
@@ -44,9 +51,9 @@ export async function interrupt(deps: IntakeDeps, request: InterruptRequest): Pr
 /** Adds a message to a running turn, whose next model step reads it. */
 export async function addSteer(
   tx: ThreadTransaction,
-  steering: { turnId: string; inboxId: string; text: string; heard?: Heard },
+  steering: { turnId: string; inboxId: string; text: string; heard?: Heard; before?: Before | null },
 ): Promise<Extract<Arrival, { kind: 'steer' }>> {
-  const { turnId, inboxId, text, heard } = steering;
+  const { turnId, inboxId, text, heard, before } = steering;
   await countSteer(tx.now, turnId);
   const itemId = steerItemId(inboxId);
   tx.append({
@@ -55,6 +62,7 @@ export async function addSteer(
     itemId,
     payload: { thread_id: tx.threadId, turn_id: turnId, input: text },
   });
+  rememberBefore(tx, turnId, before);
   addUserItem(tx, { id: itemId, turnId, text, announceStart: false, heard });
   return { kind: 'steer', inboxId, turnId };
 }

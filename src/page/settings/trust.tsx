@@ -1,4 +1,5 @@
-import type { ChatTrust, OwnerChats, OwnerPeople } from '../../contracts/owner.ts';
+import { capabilitiesOf } from '../../contracts/channels.ts';
+import type { ChatTrust, OwnerChats, OwnerDone, OwnerPeople } from '../../contracts/owner.ts';
 import { ChatLink, Shown, Tag, tell, WorkButton } from '../shared/elements/parts.tsx';
 import { reasonOf, send } from '../shared/server/http.ts';
 import { Resource, useResource } from '../shared/server/resource.ts';
@@ -145,16 +146,37 @@ const People = ({ people: { owner, owner_name: ownerName, trusted, groups } }: {
     {groups.length === 0 ? (
       <p class="hint">{words.noGroups}</p>
     ) : (
-      <ul class="plain-list">
-        {groups.map(({ name, members, thread_id: thread }) => (
-          <li key={`${name}${thread}`}>
-            <bdi>{name}</bdi> {members !== null && <span class="hint">{words.members(members)}</span>}
-          </li>
+      <ul class="rows">
+        {groups.map((group) => (
+          <Group key={`${group.channel} ${group.name} ${group.thread_id}`} group={group} />
         ))}
       </ul>
     )}
   </>
 );
+
+function Group({ group: { name, channel, members, answered } }: { group: OwnerPeople['groups'][number] }) {
+  const label = capabilitiesOf(channel).label;
+  return (
+    <li class="row">
+      <div class="row-main">
+        <bdi>{name}</bdi> <span class="hint">{label}</span>{' '}
+        {members !== null && <span class="hint">{words.members(members)}</span>}
+        {answered && <Tag tone="good">{words.answered}</Tag>}
+      </div>
+      <WorkButton
+        label={answered ? words.silence : words.answer}
+        kind="quiet"
+        work={async () => {
+          const body = { group: `${name} (${label})`, answered: !answered };
+          const { message } = await send<OwnerDone>('/v1/owner/groups', { body });
+          tell(message);
+          people.refresh();
+        }}
+      />
+    </li>
+  );
+}
 
 function AddPerson() {
   const submit = async (event: SubmitEvent) => {

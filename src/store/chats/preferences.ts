@@ -1,12 +1,12 @@
 import { sql } from 'kysely';
 import { isGroupChat } from '../../contracts/channels.ts';
-import type { Autonomy } from '../../contracts/conversation.ts';
+import type { TrustLevel } from '../../contracts/conversation.ts';
 import type { Preferences } from '../../domain/chat/preferences.ts';
 import { type Db, json, type Tx } from '../postgres/database.ts';
 
 interface ChosenInChat {
   preferences: Preferences;
-  autonomy: Autonomy;
+  autonomy: TrustLevel;
   /** a group chat */
   group: boolean;
 }
@@ -14,10 +14,14 @@ interface ChosenInChat {
 export async function chosenIn(db: Db | Tx, chatId: string): Promise<ChosenInChat> {
   const chat = await db
     .selectFrom('chats')
-    .select(['preferences', 'autonomy', 'channel', 'address'])
+    .select(['preferences', 'autonomy', 'judged', 'channel', 'address'])
     .where('id', '=', chatId)
     .executeTakeFirstOrThrow();
-  return { preferences: chat.preferences, autonomy: chat.autonomy, group: isGroupChat(chat.channel, chat.address) };
+  return {
+    preferences: chat.preferences,
+    autonomy: chat.judged && chat.autonomy === 'cautious' ? 'judged' : chat.autonomy,
+    group: isGroupChat(chat.channel, chat.address),
+  };
 }
 
 /** The time zone of a chat: the person's choice, or that of the settings. */

@@ -1,6 +1,8 @@
 import { sql } from 'kysely';
+import { capabilitiesOf } from '../../contracts/channels.ts';
 import type { Identity } from '../../contracts/decision.ts';
 import type { Db, Tx } from '../postgres/database.ts';
+import { groupOfChat } from './groups.ts';
 
 /** Which workspaces the owner shares. The owner, the terminal and holders of the API's token may use all workspaces. */
 
@@ -34,9 +36,37 @@ type Reach = ReadonlySet<string> | null;
 /** Words of others, as the index has them. */
 export const ofOthers = sql<boolean>`(written_by @> '[{"role": "trusted"}]' or written_by @> '[{"role": "member"}]')`;
 
-/** A routine run has no turn: it follows the words of everybody who ever wrote in its chat. */
-export async function reachOf(db: Db, { chatId, turnId }: { chatId: string; turnId: string }): Promise<Reach> {
-  const turn = await db.selectFrom('turns').select('id').where('id', '=', turnId).executeTakeFirst();
+/**
+ * The chat whose privileges a chat has: itself, or for the conversation of an isolated prompt the chat that scheduled it.
+ */
+export async function chatBehind(db: Db | Tx, chatId: string): Promise<string> {
+  // it runs in a thread of the API
+  if (capabilitiesOf(chatId).screen !== 'client') return chatId;
+  const { rows } = await sql<{ chat_id: string }>`
+    select routine_runs.chat_id from threads join background_tasks on background_tasks.thread_id = threads.id
+      join routine_runs on routine_runs.id = background_tasks.run_id
+    where threads.chat_id = ${chatId} limit 1`.execute(db);
+  return rows[0]?.chat_id ?? chatId;
+}
+
+/**
+ * A routine run and the prompt of a schedule follow the words of everybody who ever wrote in their chat. A registered
+ * group reaches its own folder, whoever of it asks, because all members read the answer.
+ */
+export async function reachOf(db: Db, at: { chatId: string; turnId: string }): Promise<Reach> {
+  const chatId = await chatBehind(db, at.chatId);
+  const turnId = chatId === at.chatId ? at.turnId : '';
+  const [shared, group] = await Promise.all([sharedWith(db, { chatId, turnId }), groupOfChat(db, chatId)]);
+  return group ? new Set([...(shared ?? []), ...(group.folder === null ? [] : [group.folder])]) : shared;
+}
+
+async function sharedWith(db: Db, { chatId, turnId }: { chatId: string; turnId: string }): Promise<Reach> {
+  const turn = await db
+    .selectFrom('turns')
+    .select('id')
+    .where('id', '=', turnId)
+    .where('run_id', 'is', null)
+    .executeTakeFirst();
   let query = db.selectFrom('inbox').select('written_by').distinct().where('chat_id', '=', chatId).where(ofOthers);
   // a person who only allows or denies gives no words to follow
   if (turn)

@@ -1,5 +1,6 @@
 import { sql } from 'kysely';
 import type { Channel } from '../../contracts/ids.ts';
+import { forgetTalk } from '../chats/groups.ts';
 import { type Db, json, type Tx } from '../postgres/database.ts';
 import { telegramId } from '../telegram/bots.ts';
 import { appendAudit } from './audit-log.ts';
@@ -163,6 +164,7 @@ async function forgetOnTelegram(tx: Tx, { telegram }: Subject, counts: Counts): 
 
 /** Their messages in groups lose their words, and decisions in chats of others their name. */
 async function forgetInOthers(tx: Tx, people: readonly string[], counts: Counts): Promise<void> {
+  add(counts, 'group_talk', BigInt(await forgetTalk(tx, people)));
   const by = sql<boolean>`exists (select from jsonb_array_elements(written_by) as writer where writer ->> 'id' = any(${[...people]}))`;
   const written = await tx
     .updateTable('inbox')

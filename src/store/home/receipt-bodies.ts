@@ -32,7 +32,7 @@ export async function turnBodies(tx: Tx, ids: readonly string[]): Promise<Bodies
     .execute();
   const calls = await tx
     .selectFrom('calls')
-    .select(['id', 'turn_id', 'name', 'args', 'state', 'ok', 'started_at', 'ended_at'])
+    .select(['id', 'turn_id', 'name', 'args', 'policy', 'kind', 'state', 'ok', 'started_at', 'ended_at'])
     .where('turn_id', 'in', ids)
     .orderBy('step')
     .orderBy('position')
@@ -70,6 +70,8 @@ export async function turnBodies(tx: Tx, ids: readonly string[]): Promise<Bodies
           name: call.name,
           outcome: denied.has(call.id) ? 'refused' : call.state !== 'done' ? 'unknown' : call.ok ? 'done' : 'failed',
           arguments: digestOf(JSON.stringify(call.args)),
+          // nobody was asked about it, because the owner allows its kind
+          ...(call.policy === 'run' && call.kind?.judged && { judged_by: call.kind.judged.by }),
           started_at: timeOf(call.started_at),
           ended_at: timeOf(call.ended_at),
         })),

@@ -63,6 +63,7 @@ export async function findSubject(db: Db | Tx, named: string): Promise<Subject |
     .where('chat_id', 'in', of)
     .execute();
   const runs = await db.selectFrom('routine_runs').select('workflow_id').where('chat_id', 'in', of).execute();
+  const shipments = await db.selectFrom('shipments').select('workflow_id').where('chat_id', 'in', of).execute();
   const reminders = await db.selectFrom('reminders').select('id').where('chat_id', 'in', of).execute();
   const crons = await db.selectFrom('crons').select('id').where('chat_id', 'in', of).execute();
   const rows = await db.selectFrom('chats').select(['workflow_id', 'workspace']).where('id', 'in', of).execute();
@@ -73,7 +74,7 @@ export async function findSubject(db: Db | Tx, named: string): Promise<Subject |
     addresses,
     telegram,
     phone,
-    workflows: [...rows, ...tasks, ...runs]
+    workflows: [...rows, ...tasks, ...runs, ...shipments]
       .map(({ workflow_id }) => workflow_id)
       .concat(reminders.map(({ id }) => reminderWorkflowId(id))),
     crons: crons.map(({ id }) => id),

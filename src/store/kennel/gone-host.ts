@@ -73,6 +73,7 @@ export async function forgetHost(db: Db, host: string): Promise<void> {
       .where('workspace_host', '=', host)
       .execute();
     await tx.deleteFrom('workspaces').where('host', '=', host).execute();
+    await tx.updateTable('action_kinds').set({ allowed_at: null, in_a_row: 0 }).where('host', '=', host).execute();
     const { numDeletedRows } = await tx.deleteFrom('kennel_hosts').where('host', '=', host).executeTakeFirst();
     if (numDeletedRows > 0n) await appendAudit(tx, 'kennel host removed', { role: 'terminal' }, { host });
   });

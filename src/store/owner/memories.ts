@@ -3,6 +3,7 @@ import { capabilitiesOf, isGroupChat } from '../../contracts/channels.ts';
 import type { Channel } from '../../contracts/ids.ts';
 import type { Source } from '../../contracts/taint.ts';
 import { canonicalUser } from '../../domain/whatsapp/identity.ts';
+import { chatBehind } from '../chats/shares.ts';
 import { type Db, json, type Tx } from '../postgres/database.ts';
 import type { MemoryTable } from '../schema/tables/owner.ts';
 import { telegramPerson } from '../telegram/bots.ts';
@@ -41,12 +42,18 @@ export const countMemories = async (db: Db, owner: string): Promise<number> =>
       .executeTakeFirstOrThrow()
   ).count;
 
+/** Whose memories an owner reads. */
+const readBy = (owner: string): string[] => [owner, EVERYONE];
+
+/** Whose memories an owner deletes: what everybody knows only the owner's chats change. */
+const changedBy = (owner: string): string[] => (owner === OWNER ? [owner, EVERYONE] : [owner]);
+
 /** Newest first. */
 export const listMemories = (db: Db | Tx, owner: string, limit: number): Promise<Memory[]> =>
   db
     .selectFrom('memories')
     .select(COLUMNS)
-    .where('owner', '=', owner)
+    .where('owner', 'in', readBy(owner))
     .orderBy('created_at', 'desc')
     .orderBy('id')
     .limit(limit)
@@ -63,7 +70,7 @@ export async function findMemories(db: Db, owner: string, query: string, limit: 
   return await db
     .selectFrom('memories')
     .select(COLUMNS)
-    .where('owner', '=', owner)
+    .where('owner', 'in', readBy(owner))
     .where(sql<boolean>`words @@ ${any}`)
     .orderBy(sql`ts_rank(words, ${any})`, 'desc')
     .orderBy('created_at', 'desc')
@@ -73,7 +80,7 @@ export async function findMemories(db: Db, owner: string, query: string, limit: 
 
 /** Returns what is gone. Null: all of the owner. */
 export async function removeMemories(db: Db | Tx, owner: string, id: string | null): Promise<Memory[]> {
-  let query = db.deleteFrom('memories').where('owner', '=', owner);
+  let query = db.deleteFrom('memories').where('owner', 'in', changedBy(owner));
   if (id !== null) query = query.where('id', '=', id);
   return await query.returning(COLUMNS).execute();
 }
@@ -86,7 +93,7 @@ export async function memoriesForPrompt(db: Db, owner: string): Promise<string[]
   const rows = await db
     .selectFrom('memories')
     .select('body')
-    .where('owner', '=', owner)
+    .where('owner', 'in', readBy(owner))
     .where(sql<boolean>`sources = '[]'`)
     .orderBy('created_at', 'desc')
     .orderBy('id')
@@ -107,15 +114,19 @@ export const removeAnyMemories = async (db: Db, id: string | null): Promise<Memo
 /** The owner's memories, in all chats that only the owner reads. */
 const OWNER = 'owner';
 
+/** What the owner wants known in every chat. Only the owner's chats change it. */
+export const EVERYONE = 'everyone';
+
 /**
  * The owner of a chat's memories. Other people read along in their chats and in groups, also when the owner writes there:
  * each of these chats has memories of its own.
  */
 export async function memoryOwner(
   db: Db | Tx,
-  chatId: string,
+  chat: string,
   { OWNER_PHONE_NUMBER }: { OWNER_PHONE_NUMBER?: string | undefined },
 ): Promise<string> {
+  const chatId = await chatBehind(db, chat);
   // the id of a chat begins with its channel
   if (capabilitiesOf(chatId).screen !== null) return OWNER;
   const { channel, address } = await db
@@ -126,6 +137,16 @@ export async function memoryOwner(
   if (isGroupChat(channel, address)) return chatId;
   return (await OWNERS_CHAT[channel]?.(db, address, OWNER_PHONE_NUMBER)) ? OWNER : chatId;
 }
+
+/**
+ * Whether a chat is a main one: only the owner reads it. It sees every chat, and may write to, schedule for and change
+ * each; all others reach only themselves.
+ */
+export const isMainChat = async (
+  db: Db | Tx,
+  chatId: string,
+  config: { OWNER_PHONE_NUMBER?: string | undefined },
+): Promise<boolean> => (await memoryOwner(db, chatId, config)) === OWNER;
 
 /** Whether a chat that only one other person reads is the owner's, on each channel that sends messages. */
 const OWNERS_CHAT: {

@@ -1,9 +1,11 @@
 import { describeTime } from '../../domain/cron.ts';
 import { moneyText, tokensText } from '../../domain/model/price-book.ts';
+import { stateText } from '../../domain/shipping/texts.ts';
 import { inline } from '../../domain/text/foreign-text.ts';
 import { DAY, MINUTE } from '../../domain/time.ts';
 import { cut } from '../chats/ids.ts';
 import { heldIn, zoneOf } from '../chats/preferences.ts';
+import { namesOf, openShipments } from '../kennel/shipments/shipments.ts';
 import { tasksOfChat } from '../kennel/tasks/tasks.ts';
 import { runningAppsOf } from '../kennel/workspaces/apps.ts';
 import { activeWorkspace, profileOfWorkspace } from '../kennel/workspaces/workspaces.ts';
@@ -58,6 +60,10 @@ export async function statusText(
     const ms = Date.now() - (task.started_at ?? task.created_at).getTime();
     const worked = longSpan(ms - (await waitedForPeople(tx, { taskId: task.id })));
     lines.push(`The agent in ${task.workspace} is ${task.state}, ${worked}: ${inline(task.last ?? task.goal, 120)}`);
+  }
+  for (const shipment of await openShipments(tx, chatId)) {
+    const { name, url } = namesOf(shipment);
+    lines.push(`Pull request ${name} ${stateText(shipment.state)}${url ? `: ${url}` : ''} (\`ship stop\` ends that)`);
   }
   const place = await workspaceLine(tx, chatId);
   if (place) lines.push(place);

@@ -59,6 +59,10 @@ import * as proof from './migrations/0075-proof.ts';
 import * as telegram from './migrations/0077-telegram.ts';
 import * as push from './migrations/0079-push.ts';
 import * as seenFailures from './migrations/0081-seen-failures.ts';
+import * as groups from './migrations/0082-groups.ts';
+import * as ship from './migrations/0083-ship.ts';
+import * as taskWords from './migrations/0084-task-words.ts';
+import * as judge from './migrations/0085-judge.ts';
 
 /**
  * Versioned migrations, oldest first. Never edit a published one: add the next. The previous release must work with
@@ -125,6 +129,10 @@ const migrations: Record<string, Migration> = {
   '0077_telegram': telegram,
   '0079_push': push,
   '0081_seen_failures': seenFailures,
+  '0082_groups': groups,
+  '0083_ship': ship,
+  '0084_task_words': taskWords,
+  '0085_judge': judge,
 };
 
 /** A newer version has changed the database so that this version cannot use it. It must not be touched. */

@@ -3,6 +3,8 @@ import { type Selectable, sql } from 'kysely';
 import { MINUTE } from '../../domain/time.ts';
 import type { Db, Tx } from '../postgres/database.ts';
 import type { TelegramDatabase } from '../schema/tables/telegram.ts';
+import { recordNotice } from '../turns/complete-turn.ts';
+import { type Queued, tellScreens } from '../turns/notices.ts';
 
 /** The bot, and the people who may write to it. */
 
@@ -130,4 +132,24 @@ export async function distrustNamed(tx: Tx, name: string): Promise<number> {
     .where(sql<boolean>`lower(name) = ${name.toLowerCase()}`)
     .executeTakeFirst();
   return Number(numDeletedRows);
+}
+
+/**
+ * Says something to the owner, once for each `key`: on the screens, and in the owner's chat with the bot, whose message
+ * is returned.
+ */
+export async function tellOwnerOnTelegram(db: Db, key: string, text: string, unheard = false): Promise<Queued[]> {
+  await tellScreens(db, key, text, true, unheard);
+  const chats = await db
+    .selectFrom('chats')
+    .innerJoin('tg_people', (on) => on.on(sql<boolean>`chats.address = tg_people.user_id::text`))
+    .select('chats.id')
+    .where('chats.channel', '=', 'telegram')
+    .where('tg_people.role', '=', 'owner')
+    .orderBy('chats.last_activity_at', 'desc')
+    .limit(1)
+    .execute();
+  const queued = chats.map(({ id }) => ({ chatId: id, outboxId: `out_${key}-${id}` }));
+  for (const row of queued) await recordNotice(db, { ...row, text, kind: 'notice', unheard });
+  return queued;
 }

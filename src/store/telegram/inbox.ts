@@ -147,6 +147,23 @@ export async function moveChat(db: Db, from: string, to: string): Promise<void> 
         .where('address', '=', from)
         .execute();
     await tx
+      .updateTable('groups')
+      .set({ address: to })
+      .where('channel', '=', 'telegram')
+      .where('address', '=', from)
+      .where((e) =>
+        e.not(
+          e.exists(
+            e
+              .selectFrom('groups as other')
+              .select('other.name')
+              .where('other.channel', '=', 'telegram')
+              .where('other.address', '=', to),
+          ),
+        ),
+      )
+      .execute();
+    await tx
       .updateTable('tg_inbox')
       .set({ chat: to })
       .where('chat', '=', from)

@@ -163,6 +163,7 @@ interface AskedOnTelegram {
   threadId: string;
   kind: QuestionTable['kind'];
   options: string[];
+  prompt: string;
   open: boolean;
 }
 
@@ -190,7 +191,7 @@ export async function askedOnTelegram(db: Db, chat: string, id: string): Promise
     .selectFrom('questions')
     .innerJoin('chats', 'chats.id', 'questions.chat_id')
     .select(['questions.id', 'questions.thread_id as threadId', 'questions.kind', 'questions.options'])
-    .select('questions.state')
+    .select(['questions.state', 'questions.prompt'])
     .where('questions.id', '=', id)
     .where('chats.channel', '=', 'telegram')
     .where('chats.address', '=', chat)

@@ -23,6 +23,8 @@ export async function recordNotice(
     sources?: readonly Source[];
     /** it may wait for the end of quiet hours */
     unasked?: Unasked | undefined;
+    /** it has words of others that the person did not ask for, so the model does not read it */
+    unheard?: boolean | undefined;
   },
 ): Promise<void> {
   const { chatId, text, sources = [] } = notice;
@@ -59,7 +61,8 @@ export async function recordNotice(
         summary: text,
         detail: text,
       });
-      remember(tx, { id: derivedId('msg_', notice.outboxId), turnId, role: 'assistant', content: text, sources });
+      if (!notice.unheard)
+        remember(tx, { id: derivedId('msg_', notice.outboxId), turnId, role: 'assistant', content: text, sources });
     });
   });
 }

@@ -3,12 +3,24 @@ import { markSent } from '../chats/messages/outbox.ts';
 import type { Db } from '../postgres/database.ts';
 import { recordNotice } from './complete-turn.ts';
 
+/** A message that waits to be sent. */
+export interface Queued {
+  outboxId: string;
+  chatId: string;
+}
+
 /**
  * Says something about a channel, once for each `key`: in the terminal's chat, and with `needsPerson` also in the API
- * thread that was used last, because all its threads would be too many. Screens of both read the store, so the row
+ * thread that was used last, because all its threads would be too many. `unheard`: the model does not read it. Screens of both read the store, so the row
  * counts as sent.
  */
-export async function tellScreens(db: Db, key: string, text: string, needsPerson: boolean): Promise<void> {
+export async function tellScreens(
+  db: Db,
+  key: string,
+  text: string,
+  needsPerson: boolean,
+  unheard = false,
+): Promise<void> {
   const terminals = await db
     .selectFrom('chats')
     .select('id')
@@ -31,7 +43,7 @@ export async function tellScreens(db: Db, key: string, text: string, needsPerson
   ];
   for (const { id, name } of places) {
     const outboxId = `out_${key}-${name}`;
-    await recordNotice(db, { chatId: id, outboxId, text, kind: 'notice' });
+    await recordNotice(db, { chatId: id, outboxId, text, kind: 'notice', unheard });
     await markSent(db, outboxId);
   }
 }

@@ -1,12 +1,16 @@
 import { sql } from 'kysely';
-import type { Arrival, Autonomy } from '../../contracts/conversation.ts';
+import type { Arrival, TrustLevel } from '../../contracts/conversation.ts';
 import { type Channel, outboxId } from '../../contracts/ids.ts';
+import type { Sink } from '../../contracts/taint.ts';
+import { ALWAYS_HERE } from '../../domain/consent/kinds.ts';
+import { visibleLine } from '../../domain/text/evidence.ts';
 import { derivedId } from '../chats/ids.ts';
 import { receive } from '../chats/messages/inbox.ts';
 import type { ThreadTransaction } from '../chats/thread-transaction.ts';
 import { addItem } from '../chats/threads/items.ts';
 import type { Db, Tx } from '../postgres/database.ts';
 import { addCompleteTurn } from './complete-turn.ts';
+import { takeRulesBack } from './steps/kinds.ts';
 import { takeGrantsBack } from './steps/taint.ts';
 import { addSummary } from './steps/transcript.ts';
 import { addUserItem } from './turns.ts';
@@ -131,21 +135,30 @@ export async function beginAnew(tx: Tx, threadId: string): Promise<string> {
   return 'A new conversation: I have left behind what was said and read before. Tasks, workflows and what you allowed stay.';
 }
 
+/** A level of trust that is set. `model`: who judges in a judged chat; null: rules alone. */
+interface Trusted {
+  threadId: string;
+  chatId: string;
+  autonomy: TrustLevel;
+  model?: string | null;
+  shared: boolean;
+  owned: boolean;
+}
+
 /** Sets the autonomy and takes back "yes all"; returns the reply. In a group a word can only reduce trust. */
 export async function trust(
   tx: Tx,
-  {
-    threadId,
-    chatId,
-    autonomy,
-    shared,
-    owned,
-  }: { threadId: string; chatId: string; autonomy: Autonomy; shared: boolean; owned: boolean },
+  { threadId, chatId, autonomy, model = null, shared, owned }: Trusted,
 ): Promise<string> {
   if (!owned) return 'Only the owner sets how much I do without asking.';
   if (shared && autonomy !== 'supervised') return 'In a group you can only make me more careful: say "supervised".';
-  await tx.updateTable('chats').set({ autonomy }).where('id', '=', chatId).execute();
-  if (autonomy === 'supervised') await takeGrantsBack(tx, chatId, null);
+  const judged = autonomy === 'judged';
+  await tx
+    .updateTable('chats')
+    .set({ autonomy: judged ? 'cautious' : autonomy, judged, ...(judged && { judge_model: model }) })
+    .where('id', '=', chatId)
+    .execute();
+  if (autonomy === 'supervised') await takeBack(tx, chatId, null);
   await tx.updateTable('threads').set({ auto_approve: false }).where('id', '=', threadId).execute();
   await tx
     .updateTable('turns')
@@ -156,7 +169,14 @@ export async function trust(
   return {
     supervised: 'From now on I ask before everything that changes something.',
     cautious: 'From now on I ask before what is dangerous: commands, deletions.',
+    judged: `From now on I ask before what is dangerous. Answer "${ALWAYS_HERE}", and ${model === null ? 'I do the same there again without asking, unless I have read text from outside the project' : `${visibleLine(model)} decides whether the same there fits your words`}.`,
     autonomous:
       'From now on I do everything without asking, except what text of others may have caused. Say "supervised" or "cautious" to change that.',
   }[autonomy];
 }
+
+/** Takes back what was allowed for good: one sink, or everything. Returns it in words. */
+export const takeBack = async (tx: Tx, chatId: string, sink: Sink | null): Promise<string[]> => [
+  ...(await takeGrantsBack(tx, chatId, sink)),
+  ...(sink === null ? await takeRulesBack(tx, chatId) : []),
+];

@@ -1,4 +1,4 @@
-import { sql } from 'kysely';
+import { type RawBuilder, sql } from 'kysely';
 import { LRUCache } from 'lru-cache';
 import type { Declaration } from '../../domain/extensions/extension.ts';
 import type { Skill } from '../../domain/extensions/skill.ts';
@@ -7,14 +7,23 @@ import { type Db, json, perDatabase } from '../postgres/database.ts';
 
 /** Which versions of extensions a turn works with: those of its first step, whatever changes meanwhile. */
 
+/** Whether other people than the owner write in a chat, or read what is said there. */
+const isShared = (chat: RawBuilder<unknown>) => sql<boolean>`(
+  exists (select from inbox where inbox.chat_id = ${chat} and ${ofOthers})
+  or exists (select from chats as shared join groups on groups.channel = shared.channel and groups.address = split_part(shared.address, '/', 1)
+    where shared.id = ${chat} and groups.registered_at is not null))`;
+
 /**
  * Hashes of what the owner agreed to, in the order in which models read them; null when there is nothing. A chat in
- * which somebody else writes has none: they work with the owner's keys.
+ * which somebody else writes or reads has none, nor an isolated prompt of its schedules: they work with the owner's
+ * keys.
  */
 export const agreedNow = sql<string[] | null>`(
   select json_agg(extensions.hash order by extensions.kind, extensions.name)
   from extensions join extension_versions on extension_versions.hash = extensions.hash and extension_versions.agreed
-  where not exists (select from inbox where inbox.chat_id = threads.chat_id and ${ofOthers}))`;
+  where not ${isShared(sql`threads.chat_id`)} and not exists (
+    select from background_tasks as isolated join routine_runs as run on run.id = isolated.run_id
+    where isolated.thread_id = threads.id and ${isShared(sql`run.chat_id`)}))`;
 
 /** What the owner has agreed to, for a chat as it is now. */
 export async function agreedInThread(

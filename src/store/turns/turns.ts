@@ -3,6 +3,7 @@ import { jsonArrayFrom } from 'kysely/helpers/postgres';
 import type { NamedCall } from '../../contracts/conversation.ts';
 import { outboxId } from '../../contracts/ids.ts';
 import type { ItemStatus, TurnRecord, TurnStatus, TurnUsage } from '../../contracts/records.ts';
+import type { Source } from '../../contracts/taint.ts';
 import { cut, derivedId, freshId } from '../chats/ids.ts';
 import { dropUnsent } from '../chats/messages/outbox.ts';
 import type { ThreadTransaction } from '../chats/thread-transaction.ts';
@@ -91,7 +92,22 @@ interface NewTurn {
   notice?: string;
   /** the run of a schedule that begins it */
   runId?: string;
+  /** what others said in the group before it */
+  before?: Before | null;
 }
+
+/** A message of the dialogue that stands before the message of a person; no screen shows it. */
+export interface Before {
+  id: string;
+  /** its place in the dialogue: writes of one transaction go out together, in no certain order */
+  ord: number;
+  content: string;
+  sources: readonly Source[];
+}
+
+export const rememberBefore = (batch: WriteBatch, turnId: string, before: Before | null | undefined): void => {
+  if (before) remember(batch, { ...before, turnId, role: 'user', words: '' });
+};
 
 type TurnSettings = Pick<NewTurn, 'model' | 'autoApprove' | 'mode' | 'allowShell' | 'call' | 'runId'>;
 
@@ -167,6 +183,7 @@ export function openTurn(tx: ThreadTransaction, input: NewTurn): TurnRecord {
           }),
         ];
   const record = turnRecord(row, [itemId, ...notice.map((item) => item.id)]);
+  rememberBefore(tx, id, input.before);
   const said = insertUserItem(tx, {
     id: itemId,
     turnId: id,

@@ -2,7 +2,7 @@ import { type Selectable, sql } from 'kysely';
 import type { Db } from '../postgres/database.ts';
 import type { WaAccountTable, WhatsAppState } from '../schema/tables/whatsapp.ts';
 import { recordNotice } from '../turns/complete-turn.ts';
-import { tellScreens } from '../turns/notices.ts';
+import { type Queued, tellScreens } from '../turns/notices.ts';
 
 export type WaAccount = Selectable<WaAccountTable>;
 
@@ -147,13 +147,20 @@ export const tellElsewhere = (
 
 /**
  * Says something about the installation to its owner, once for each `key`: on the screens, and in the owner's WhatsApp
- * chat if there is one. `phone`: digits of the owner, where the account has a number of its own.
+ * chat if there is one, whose message is returned. `phone`: digits of the owner, where the account has a number of its own.
  */
-export async function tellOwner(db: Db, key: string, text: string, phone: string | null): Promise<void> {
-  await tellScreens(db, key, text, true);
-  // queued only: the gateway finds it, and sends it when WhatsApp is connected
-  for (const chatId of await ownersChats(db, phone))
-    await recordNotice(db, { chatId, outboxId: `out_${key}-${chatId}`, text, kind: 'notice' });
+export async function tellOwner(
+  db: Db,
+  key: string,
+  text: string,
+  phone: string | null,
+  unheard = false,
+): Promise<Queued[]> {
+  await tellScreens(db, key, text, true, unheard);
+  const queued = (await ownersChats(db, phone)).map((chatId) => ({ chatId, outboxId: `out_${key}-${chatId}` }));
+  // the gateway finds it, and sends it when WhatsApp is connected
+  for (const row of queued) await recordNotice(db, { ...row, text, kind: 'notice', unheard });
+  return queued;
 }
 
 /** The chat with oneself of a shared number, else the chat of the owner with the number of Fetch. */

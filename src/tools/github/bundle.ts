@@ -2,7 +2,7 @@ import { writeSync } from 'node:fs';
 import { mkdtemp, open, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { type Ahead, pushBundle } from '../../adapters/github/push.ts';
+import { type Ahead, bringBranch, pushBundle } from '../../adapters/github/push.ts';
 import type { Repository } from '../../adapters/github/repositories.ts';
 import { MINUTE } from '../../domain/time.ts';
 import type { ToolContext } from '../tool.ts';
@@ -24,12 +24,16 @@ export const WITHOUT_FILTERS = String.raw`
 while IFS= read -r -d '' key; do set -- "$@" -c "$key="; done < <("$@" config --null --name-only --get-regexp '^filter\..*\.(clean|smudge|process|required)$' || true)
 `.trim();
 
+/** The files of a workspace, and the containers that work on them. */
+type Place = Pick<Opened, 'kennel' | 'path'>;
+type Asking = Pick<ToolContext, 'config' | 'signal'>;
+
 /**
  * Bundles the commits of a workspace in its container, passes the file to `use` and removes it. The bundle comes as
  * base64 on stdout, so this process reads no file that somebody else can write.
  */
 async function withBundle<T>(
-  { kennel, path }: Opened,
+  { kennel, path }: Place,
   { branch, everything, signal }: { branch: string; everything: boolean; signal: AbortSignal },
   use: (file: string) => Promise<T>,
 ): Promise<{ ok: true; value: T } | { ok: false; why: string }> {
@@ -91,7 +95,7 @@ async function withBundle<T>(
  * commits ahead depends on it.
  */
 async function noteRemote(
-  { kennel, path }: Opened,
+  { kennel, path }: Place,
   { url, branch, head }: { url: string; branch: string; head: string },
   signal: AbortSignal,
 ): Promise<boolean> {
@@ -122,6 +126,43 @@ interface PushOrder {
   base?: string;
   /** nothing is pushed when the branch is at another commit */
   commit?: string;
+}
+
+/** A branch of the workspace that has another name on the server. */
+interface OwnBranch {
+  /** its name in the workspace */
+  from: string;
+  /** its name on the server */
+  branch: string;
+  /** where to push to */
+  url: string;
+  base?: string;
+  commit?: string;
+  lease?: string;
+}
+
+/** Pushes a branch under another name. Nothing is recorded in the workspace. */
+export async function pushOwnBranch(
+  { config, signal }: Asking,
+  at: Place,
+  { from, ...order }: OwnBranch,
+): Promise<Awaited<ReturnType<typeof pushBundle>>> {
+  const bundled = await withBundle(at, { branch: from, everything: false, signal }, (bundle) =>
+    pushBundle({ bundle, from, everything: false, token: config.GH_TOKEN!, signal, ...order }),
+  );
+  return bundled.ok ? bundled.value : bundled;
+}
+
+/** Brings commits of the server's branch `name` that a branch of the workspace does not have. */
+export async function bringTo(
+  { config, signal }: Asking,
+  at: Place,
+  { from, branch, url, name }: OwnBranch & { name: string },
+): Promise<Awaited<ReturnType<typeof bringBranch>>> {
+  const bundled = await withBundle(at, { branch: from, everything: false, signal }, (bundle) =>
+    bringBranch({ bundle, from, branch, url, everything: false, token: config.GH_TOKEN!, signal }, name),
+  );
+  return bundled.ok ? bundled.value : bundled;
 }
 
 /** Pushes a branch of a workspace, and records in its repository where to. */

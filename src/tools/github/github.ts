@@ -10,6 +10,7 @@ import { day, name, title } from './foreign-words.ts';
 import { issueTools } from './issues.ts';
 import { publishTool } from './publish.ts';
 import { pullRequestTools } from './pull-requests.ts';
+import { shipTool } from './ship.ts';
 import { syncTool } from './sync.ts';
 import { reading } from './workspace-repository.ts';
 
@@ -84,4 +85,11 @@ const line = (run: WorkflowRun): string =>
   `${name(run.name)}: ${name(run.conclusion ?? run.status)}, ${title(run.title)} on ${name(run.branch ?? 'no branch')} at ${run.commit.slice(0, 7)} by ${name(run.event)}, ${name(run.createdAt)}, ${run.url}`;
 
 /** Pull requests, issues, branches and runs on GitHub. */
-export const githubTools: Tool[] = [...pullRequestTools, ...issueTools, branchTool, workflowRunTool, searchTool];
+export const githubTools: Tool[] = [
+  ...pullRequestTools,
+  shipTool,
+  ...issueTools,
+  branchTool,
+  workflowRunTool,
+  searchTool,
+];

@@ -10,8 +10,10 @@ import { type Cron, changeCron, cronsOf, findCron, markSent } from '../../store/
 import { changeRoutine, findRoutine } from '../../store/routines/routines.ts';
 import { runningRun } from '../../store/routines/runs.ts';
 import { taintOfCall, unaskedSources } from '../../store/turns/steps/taint.ts';
+import { chatArgument, inChat } from '../chats.ts';
 import { defineTool, named, type Tool, type ToolContext } from '../tool.ts';
 import { inWords, isOften, noSuchCron, prompt } from './crons.ts';
+
 import { checkRoutineSteps, givenInputs, type Lookup, problemOfRun, routineStep } from './routine-steps.ts';
 import { nameOrId, noSuchWorkflow, steps } from './start-run.ts';
 
@@ -89,10 +91,12 @@ export const routineChanges = (lookup: Lookup, names: () => Iterable<string>): T
     family: 'routines',
     sends: ['schedule'],
     description: 'Change the schedule, time zone, name, prompt or some inputs of a cron.',
-    dangerOf: ({ schedule, timezone = 'UTC' }) =>
-      schedule !== undefined && isOften({ schedule, timezone }) ? 'DANGEROUS' : 'MODERATE',
+    dangerOf: ({ chat, schedule, timezone = 'UTC' }) =>
+      chat !== undefined || (schedule !== undefined && isOften({ schedule, timezone })) ? 'DANGEROUS' : 'MODERATE',
+    mainOnly: ({ chat }) => chat !== undefined,
     schema: z.strictObject({
       cron: nameOrId,
+      chat: chatArgument,
       schedule: z.string().trim().min(1).max(100).optional(),
       timezone: z.string().trim().min(1).max(60).optional(),
       name: newName,
@@ -102,7 +106,9 @@ export const routineChanges = (lookup: Lookup, names: () => Iterable<string>): T
     inQuestion: ['cron', 'schedule', 'timezone'],
     asks: ({ cron, schedule, timezone }) =>
       `Change the schedule ${named(cron)}${schedule === undefined ? '' : ` to ${inWords(schedule, timezone)}`}?`,
-    run: async (args, context) => {
+    run: async (args, here) => {
+      const context = await inChat(here, args.chat);
+      if (typeof context === 'string') return { ok: false, output: context };
       const cron = await findCron(context.db, context.chatId, args.cron);
       if (!cron) return await noSuchCron(context, args.cron);
       if (cron.rrule !== null)

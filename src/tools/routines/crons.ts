@@ -13,11 +13,14 @@ import { suggestion } from '../../domain/text/nearest.ts';
 import { cut } from '../../domain/text/storable.ts';
 import { MINUTE } from '../../domain/time.ts';
 import { zoneOf } from '../../store/chats/preferences.ts';
+import { isMainChat } from '../../store/owner/memories.ts';
+import { listPlaces } from '../../store/owner/places.ts';
 import { insertPrompt, promptOf } from '../../store/routines/automations.ts';
 import { deleteCron, findCron, insertCron, listCrons, markSent, setCronEnabled } from '../../store/routines/crons.ts';
 import { findRoutine, listRoutines } from '../../store/routines/routines.ts';
 import { lastRunOfCron } from '../../store/routines/runs.ts';
 import { taintOfCall, unaskedSources } from '../../store/turns/steps/taint.ts';
+import { chatArgument, inChat } from '../chats.ts';
 import { untold } from '../declarations.ts';
 import { defineTool, idFromCall, named, shown, type Tool, type ToolContext, type ToolOutcome } from '../tool.ts';
 import { estimateOf, givenInputs, type Lookup, problemOfRun } from './routine-steps.ts';
@@ -57,6 +60,25 @@ export async function noSuchCron({ db, chatId }: ToolContext, wanted: string): P
   return { ok: false, output: `There is no schedule "${wanted}" in this chat.${suggestion(wanted, names)}` };
 }
 
+/** Of a tool that changes a schedule: one of another chat only the owner's own chat changes, after a yes. */
+const ofAnyChat = {
+  mainOnly: ({ chat }: { chat?: string | undefined }) => chat !== undefined,
+  dangerOf: ({ chat }: { chat?: string | undefined }) => (chat === undefined ? 'MODERATE' : 'DANGEROUS'),
+} as const;
+
+/** How many schedules other chats have, where this one may see them. */
+async function elsewhere({ db, config, chatId }: ToolContext): Promise<string[]> {
+  if (!(await isMainChat(db, chatId, config))) return [];
+  const places = await listPlaces(db);
+  const counted = await Promise.all(
+    places
+      .filter((place) => place.chatId !== chatId)
+      .map(async ({ chatId: other, name }) => ({ name, count: (await listCrons(db, other)).length })),
+  );
+  const lines = counted.filter(({ count }) => count > 0).map(({ name, count }) => `- in ${named(name)}: ${count}`);
+  return lines.length > 0 ? ['Schedules of other chats, which the argument chat lists:', ...lines] : [];
+}
+
 export const cronTools = (lookup: Lookup): Tool[] => [
   defineTool({
     ...common,
@@ -67,7 +89,8 @@ export const cronTools = (lookup: Lookup): Tool[] => [
     description:
       'Do what a prompt says, or run a workflow, on a schedule; each result comes to this chat. Where day of month and weekday are both given, both must match.',
     danger: 'MODERATE',
-    dangerOf: (args) => (isOften(args) ? 'DANGEROUS' : 'MODERATE'),
+    dangerOf: (args) => (args.chat !== undefined || isOften(args) ? 'DANGEROUS' : 'MODERATE'),
+    mainOnly: ({ chat }) => chat !== undefined,
     schema: z.strictObject({
       prompt: prompt.optional(),
       workflow: nameOrId.optional(),
@@ -82,6 +105,7 @@ export const cronTools = (lookup: Lookup): Tool[] => [
       enabled: z.boolean().default(true),
       inputs: givenInputs,
       isolated: z.boolean().optional().meta(untold('A prompt begins each time without what was said before')),
+      chat: chatArgument,
     }),
     notARoutineStep: true,
     inQuestion: ['workflow', 'prompt', 'schedule', 'timezone', 'enabled'],
@@ -90,7 +114,9 @@ export const cronTools = (lookup: Lookup): Tool[] => [
       const what = workflow === undefined ? shown(wish, LONGEST_PROMPT) : `run ${named(workflow)}`;
       return `${often[0]!.toUpperCase()}${often.slice(1)}: ${what}${/[.?!]$/.test(what) ? '' : '.'} Start it?`;
     },
-    run: async (args, context) => {
+    run: async (args, here) => {
+      const context = await inChat(here, args.chat);
+      if (typeof context === 'string') return { ok: false, output: context };
       const { workflow, inputs = {} } = args;
       if ((workflow === undefined) === (args.prompt === undefined))
         return { ok: false, output: 'Give either a prompt or a workflow.' };
@@ -150,8 +176,12 @@ export const cronTools = (lookup: Lookup): Tool[] => [
     sends: [],
     description: 'List the crons of this chat, when they fire and how they ended last.',
     danger: 'SAFE',
-    schema: z.strictObject({}),
-    run: async (_args, { db, temporal, chatId }) => {
+    mainOnly: ({ chat }) => chat !== undefined,
+    schema: z.strictObject({ chat: chatArgument }),
+    run: async ({ chat }, here) => {
+      const context = await inChat(here, chat);
+      if (typeof context === 'string') return { ok: false, output: context };
+      const { db, temporal, chatId } = context;
       const now = new Date();
       const routines = new Map((await listRoutines(db, chatId)).map((routine) => [routine.id, routine.name]));
       const crons = await Promise.all(
@@ -201,6 +231,7 @@ export const cronTools = (lookup: Lookup): Tool[] => [
             ? `${crons.length} ${crons.length === 1 ? 'schedule' : 'schedules'}:`
             : 'There are no schedules in this chat.',
           ...lines,
+          ...(chat === undefined ? await elsewhere(here) : []),
         ].join('\n'),
         metadata: { crons: crons.map(({ words: _, ...cron }) => cron) },
       };
@@ -214,11 +245,14 @@ export const cronTools = (lookup: Lookup): Tool[] => [
     sends: ['schedule'],
     description: 'Run the workflow of a cron now, besides its schedule.',
     danger: 'MODERATE',
-    schema: z.strictObject({ cron: nameOrId }),
+    ...ofAnyChat,
+    schema: z.strictObject({ cron: nameOrId, chat: chatArgument }),
     notARoutineStep: true,
     inQuestion: ['cron'],
     asks: (args) => `Run the schedule ${named(args.cron)} now?`,
-    run: async (args, context) => {
+    run: async (args, here) => {
+      const context = await inChat(here, args.chat);
+      if (typeof context === 'string') return { ok: false, output: context };
       const cron = await findCron(context.db, context.chatId, args.cron);
       const routine = cron && (await findRoutine(context.db, context.chatId, cron.routine_id));
       // started directly: a trigger of the schedule would not carry our id, so a retried call would start two runs
@@ -236,11 +270,14 @@ export const cronTools = (lookup: Lookup): Tool[] => [
     sends: ['schedule'],
     description: 'Let a disabled cron fire again; enabled false disables it. What it missed is not caught up.',
     danger: 'MODERATE',
-    schema: z.strictObject({ cron: nameOrId, enabled: z.boolean().default(true) }),
+    ...ofAnyChat,
+    schema: z.strictObject({ cron: nameOrId, enabled: z.boolean().default(true), chat: chatArgument }),
     notARoutineStep: true,
     inQuestion: ['cron', 'enabled'],
     asks: (args) => `Switch the schedule ${named(args.cron)} ${args.enabled ? 'on' : 'off'}?`,
-    run: async ({ cron: wanted, enabled }, context) => {
+    run: async ({ chat, cron: wanted, enabled }, here) => {
+      const context = await inChat(here, chat);
+      if (typeof context === 'string') return { ok: false, output: context };
       const cron = await findCron(context.db, context.chatId, wanted);
       if (!cron) return await noSuchCron(context, wanted);
       const changed = await setCronEnabled(context.db, cron.id, enabled);
@@ -266,11 +303,14 @@ export const cronTools = (lookup: Lookup): Tool[] => [
     sends: ['schedule'],
     description: 'Delete a cron; its workflow stays.',
     danger: 'MODERATE',
-    schema: z.strictObject({ cron: nameOrId }),
+    ...ofAnyChat,
+    schema: z.strictObject({ cron: nameOrId, chat: chatArgument }),
     notARoutineStep: true,
     inQuestion: ['cron'],
     asks: (args) => `Delete the schedule ${named(args.cron)}?`,
-    run: async (args, context) => {
+    run: async (args, here) => {
+      const context = await inChat(here, args.chat);
+      if (typeof context === 'string') return { ok: false, output: context };
       const cron = await findCron(context.db, context.chatId, args.cron);
       if (!cron) return await noSuchCron(context, args.cron);
       await deleteSchedule(context.temporal, cron.id);

@@ -2,6 +2,8 @@ import { z } from 'zod';
 import { taskWorkflowId } from '../../contracts/ids.ts';
 import { AGENT_NAMES, type AgentName } from '../../contracts/kennel.ts';
 import { parsePlanFirst } from '../../domain/chat/words/plan-words.ts';
+import { asksForParts, parseTogether, type Together } from '../../domain/chat/words/race-words.ts';
+import { BESIDE_OTHERS } from '../../domain/chat/words/tool-words.ts';
 import { chooseAgent } from '../../domain/tasks/agents/agents.ts';
 import { findName } from '../../domain/tasks/workspace-names.ts';
 import { suggestion } from '../../domain/text/nearest.ts';
@@ -10,6 +12,7 @@ import { reachOf } from '../../store/chats/shares.ts';
 import { type KennelHost, listHosts } from '../../store/kennel/hosts.ts';
 import { planWishes } from '../../store/kennel/questions/task-plans.ts';
 import { insertTask, lastNamedAgent } from '../../store/kennel/tasks/tasks.ts';
+import { openTogether } from '../../store/kennel/tasks/together.ts';
 import { activeWorkspace, listWorkspaces } from '../../store/kennel/workspaces/workspaces.ts';
 import { toldInPrompt } from '../declarations.ts';
 import { defineTool, idFromCall, shown, type ToolContext, type ToolOutcome } from '../tool.ts';
@@ -39,7 +42,7 @@ export const taskCreate = defineTool({
   sends: ['task'],
   sent: (args) => ({ texts: [args.goal] }),
   description:
-    'Start a coding task: an agent does complex work (features, refactoring) in a container, and its report comes by itself. Never for a small edit, a deletion or a command.',
+    'Start a coding task: an agent does complex work (features, refactoring) in a container, and its report comes by itself. Never for a small edit, a deletion or a command; for "split:" one for each independent part.',
   danger: 'MODERATE',
   schema,
   summarise: (args) => args.agent,
@@ -62,6 +65,14 @@ async function plansFirst(
   const { preferred, words } = await planWishes(db, threadId, turnId);
   if (words.some((said) => parsePlanFirst(said) !== null)) return true;
   return preferred ?? plan ?? goal.length > config.FETCH_PLAN_ABOVE_CHARS;
+}
+
+/** What the person wants done at once in this turn; null: this task alone. */
+async function togetherIn({ db, threadId, turnId, unattended }: ToolContext): Promise<Together['kind'] | null> {
+  if (unattended) return null;
+  const { words } = await planWishes(db, threadId, turnId);
+  const kinds = words.flatMap((said) => parseTogether(said)?.kind ?? (asksForParts(said) ? ('split' as const) : []));
+  return kinds.at(-1) ?? null;
 }
 
 /** A workspace, and what its host can do. */
@@ -138,16 +149,19 @@ function lackOf(hosts: readonly KennelHost[]): Absence {
 async function create(args: z.output<typeof schema>, context: ToolContext): Promise<ToolOutcome> {
   const place = await awaitEngine(context, () => workspaceOfTask(context, args.workspace));
   if ('problem' in place) return { ok: false, output: place.problem };
+  const together = await togetherIn(context);
+  const named = await lastNamedAgent(context.db, context.chatId);
   const chosen = chooseAgent({
-    wanted: args.agent,
+    wanted: args.agent === 'auto' && together !== null ? (named ?? 'auto') : args.agent,
     allowed: context.config.FETCH_KENNEL_AGENTS.split(',').map((name) => name.trim()),
     ready: place.harnesses,
-    named: await lastNamedAgent(context.db, context.chatId),
-    unattended: context.unattended,
+    named,
+    // several questions at once about the same would help nobody
+    unattended: context.unattended || together !== null,
   });
   if (!chosen.ok)
     return { ok: false, output: chosen.why, ...(chosen.choices && { metadata: { choices: chosen.choices } }) };
-  const planning = await plansFirst(context, args);
+  const planning = together === null && (await plansFirst(context, args));
   const id = idFromCall('tsk_', context.callId);
   const task = await insertTask(context.db, {
     id,
@@ -159,14 +173,15 @@ async function create(args: z.output<typeof schema>, context: ToolContext): Prom
     harness: chosen.agent,
     host: place.host,
     workspace: place.workspace,
-    worktree: args.worktree,
+    worktree: args.worktree || together !== null,
+    ...(together && { race_id: await openTogether(context.db, context.turnId, context.chatId, together) }),
     planning,
     timeout_ms: args.timeout ?? Math.round(context.config.FETCH_TASK_HOURS * HOUR),
   });
   if (!task) return { ok: false, output: 'This chat has no thread yet.' };
   return {
     ok: true,
-    output: `Created task ${id}: '${shortGoal(args.goal)}' → ${chosen.agent} in ${place.workspace}. ${planning ? 'It begins with a plan, which comes to this chat and waits for the yes of the person; nothing is changed before. ' : ''}Its report comes to this chat; nothing has to be polled.`,
+    output: `Created task ${id}: '${shortGoal(args.goal)}' → ${chosen.agent} in ${place.workspace}. ${planning ? 'It begins with a plan, which comes to this chat and waits for the yes of the person; nothing is changed before. ' : ''}Its report comes to this chat; nothing has to be polled.${together ? ` ${BESIDE_OTHERS}` : ''}`,
     metadata: { task: await taskView(context, task) },
   };
 }

@@ -10,11 +10,13 @@ import { onThread } from '../../store/chats/thread-transaction.ts';
 import { refusalsOf } from '../../store/kennel/egress.ts';
 import { isAboutHosts } from '../../store/kennel/questions/egress-questions.ts';
 import { latestQuestionOfTask, openQuestionOfTask } from '../../store/kennel/questions/task-questions.ts';
+import { heardWhen, tellTask } from '../../store/kennel/tasks/task-words.ts';
 import { isLimited, type Task, tasksOfChat } from '../../store/kennel/tasks/tasks.ts';
 import { usageOf } from '../../store/kennel/tasks/usage.ts';
 import { answerQuestion } from '../../store/turns/questions/decide.ts';
 import { openQuestion } from '../../store/turns/questions/questions.ts';
 import { defineTool, type Tool, type ToolContext, type ToolOutcome } from '../tool.ts';
+import { taskBring } from './bring.ts';
 import { taskCreate } from './create.ts';
 import { taskCancel, taskPause, taskResume } from './orders.ts';
 import { onTask, optionalTaskId, secondsOf, shortGoal, taskId, taskTool, taskView } from './task-of-chat.ts';
@@ -78,33 +80,37 @@ const taskRespond = defineTool({
   sends: ['task'],
   sent: (args) => ({ texts: [args.response] }),
   description:
-    'Pass the person’s answer on to a coding task that has asked a question. Consent to what it wants to do cannot be given with this.',
+    'Pass the person’s words on to a coding task: the answer to its question, or something to mind, which its agent hears as its next prompt. Consent to what it wants to do cannot be given with this.',
   danger: 'SAFE',
   schema: z.strictObject({
     response: z.string().trim().min(1).max(5_000),
-    taskId: taskId.optional().describe('The waiting task when left out'),
+    taskId: taskId.optional().describe('The waiting task, or the only one at work, when left out'),
   }),
-  asks: () => 'Answer the coding task with this?',
+  asks: () => 'Say this to the coding task?',
   run: async (args, context) => {
     if (args.taskId) return await onTask(context, args.taskId, (task) => respond(context, task, args.response));
-    const task = await waitingTask(context);
-    return task
-      ? await respond(context, task, args.response)
-      : { ok: false, output: 'No task of this chat waits for an answer.' };
+    const live = await liveTasks(context);
+    const waiting = live.find((task) => task.state === 'waiting' && !isLimited(task));
+    const task = waiting ?? (live.length === 1 ? live[0] : undefined);
+    if (task) return await respond(context, task, args.response);
+    const problem = 'No task of this chat waits for an answer.';
+    return { ok: false, output: live.length === 0 ? problem : `${problem} Say which one of: ${idsOf(live)}.` };
   },
 });
 
-async function waitingTask(context: ToolContext): Promise<Task | undefined> {
+const idsOf = (tasks: readonly Task[]): string => tasks.map(({ id }) => id).join(', ');
+
+async function liveTasks(context: ToolContext): Promise<Task[]> {
   const reach = await reachOf(context.db, context);
   const live = await tasksOfChat(context.db, context.chatId, { live: true, limit: 50 });
-  return live.find(
-    (task) => task.state === 'waiting' && !isLimited(task) && (reach === null || reach.has(task.workspace)),
-  );
+  return live.filter(({ workspace }) => reach === null || reach.has(workspace));
 }
 
-async function respond({ db, temporal }: ToolContext, task: Task, response: string): Promise<ToolOutcome> {
+async function respond(context: ToolContext, task: Task, response: string): Promise<ToolOutcome> {
+  const { db, temporal } = context;
   const asked = await latestQuestionOfTask(db, task.id);
-  if (!asked) return { ok: false, output: `Task ${task.id} has not asked anything.` };
+  // the same answer once more: a first attempt may have died before its signal
+  if (!asked || (asked.state !== 'open' && asked.answer !== response)) return await tell(context, task, response);
   if (isAboutHosts(asked))
     return {
       ok: false,
@@ -137,5 +143,16 @@ async function respond({ db, temporal }: ToolContext, task: Task, response: stri
   return { ok: true, output: `Sent response to task ${task.id}, resuming execution`, metadata: { taskId: task.id } };
 }
 
+/** What answers no question is the next prompt of the agent. */
+async function tell({ db, callId }: ToolContext, task: Task, text: string): Promise<ToolOutcome> {
+  if (!(await tellTask(db, { id: `say_${callId}`, taskId: task.id, text })))
+    return { ok: false, output: `Task ${task.id} is over already (${task.state}).` };
+  return {
+    ok: true,
+    output: `Said to task ${task.id}: its agent hears it ${heardWhen(task)}.`,
+    metadata: { taskId: task.id },
+  };
+}
+
 /** The `task_*` tools of the contract: jobs that a coding agent does in a container, for minutes or hours. */
-export const taskTools: Tool[] = [taskCreate, taskStatus, taskCancel, taskPause, taskResume, taskRespond];
+export const taskTools: Tool[] = [taskCreate, taskStatus, taskCancel, taskPause, taskResume, taskRespond, taskBring];

@@ -122,6 +122,9 @@ async function after(run: TaskRun, at: CarriedWork, followed: Followed): Promise
       if (end) return end;
       break;
     }
+    case 'told':
+      await onItsHost(run, (host) => host.endStep({ taskId, step }));
+      break;
     case 'budget': {
       if (!followed.asks) return await afterEnd(run, at, followed);
       await onItsHost(run, (host) => host.endStep({ taskId, step, kills: true }));
@@ -252,6 +255,7 @@ async function follow(run: TaskRun, { step, offset }: CarriedWork): Promise<Foll
     waitsForLimits: true as const,
     asksForHosts: true as const,
     asksAtBudget: true as const,
+    tells: true as const,
   };
   try {
     return await unlessOrdered(run, () =>
@@ -266,7 +270,7 @@ async function follow(run: TaskRun, { step, offset }: CarriedWork): Promise<Foll
   }
 }
 
-type Over = Exclude<Followed, { what: 'progress' | 'question' | 'permission' | 'egress' | 'limit' }>;
+type Over = Exclude<Followed, { what: 'progress' | 'question' | 'permission' | 'egress' | 'limit' | 'told' }>;
 
 const isParked = (followed: Over): boolean => followed.what === 'ended' && followed.outcome === 'parked';
 

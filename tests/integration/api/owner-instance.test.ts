@@ -192,7 +192,7 @@ describe('people and chats', () => {
       200,
     );
     expect((await owner.get<OwnerPeople>('/v1/owner/people')).groups).toEqual([
-      { name: 'Family', members: 2, thread_id: group.threadId },
+      { name: 'Family', channel: 'whatsapp', members: 2, thread_id: group.threadId, answered: false },
     ]);
   });
 });

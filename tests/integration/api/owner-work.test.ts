@@ -145,6 +145,8 @@ describe('coding tasks', () => {
     expect(await ordered()).toBe('pause');
     await order('resume');
     expect(await ordered()).toBeNull();
+    const told = await owner.ask<TaskOrdered>('POST', `/v1/owner/tasks/${task.id}/tell`, { text: 'use npm' });
+    expect(told).toMatchObject({ status: 202, body: { kind: 'reply', reply: expect.stringContaining('hears that') } });
     await order('stop');
     expect(await ordered()).toBe('cancel');
     await finish(task);

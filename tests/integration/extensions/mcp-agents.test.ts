@@ -2,6 +2,8 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from 'vitest';
 import { forwardSocket } from '../../../kennel/runner/watch/socket-forwarder.ts';
+import type { KennelDeps } from '../../../src/activities/activity-deps.ts';
+import { createChatTools } from '../../../src/activities/task/chat-tools.ts';
 import { taskMcp, toolsForAgents } from '../../../src/adapters/mcp/agent-servers.ts';
 import { connectTo } from '../../../src/adapters/mcp/configured.ts';
 import { loadConfig } from '../../../src/config.ts';
@@ -50,7 +52,12 @@ beforeAll(async () => {
 afterAll(() => bench?.close());
 beforeEach(async () => {
   server = await startMcpServer();
-  opened = await bench.task('demo', { mcp: (task) => taskMcp({ db: bench.db, config: config(), ...task }) });
+  // no server of Temporal is here: what is sent waits in the store
+  const chat = (taskId: string) =>
+    createChatTools({ db: bench.db, config: config(), temporal: {} as KennelDeps['temporal'] }, taskId);
+  opened = await bench.task('demo', {
+    mcp: (task) => taskMcp({ db: bench.db, config: config(), ...task, chat: chat(task.taskId) }),
+  });
   const forwarded = await forwardSocket(0, join(bench.home, opened.task.id, 'mcp.sock'));
   bench.open.push(server, forwarded);
   port = forwarded.port;
@@ -160,4 +167,66 @@ it('ends with the gate of its task', async () => {
       (error: Error) => error,
     )) instanceof Error,
   ).toBe(true);
+});
+
+/** A file of NanoClaw's protocol, as the adapter inside passes it on. */
+const call = async (name: string, args: object, key: string) =>
+  (await (
+    await fetch(`http://127.0.0.1:${port}/nanoclaw/calls`, {
+      method: 'POST',
+      body: JSON.stringify({ name, args, key }),
+    })
+  ).json()) as { ok: boolean; text: string };
+const sent = async () =>
+  (
+    await bench.db
+      .selectFrom('outbox')
+      .select('body')
+      .where('chat_id', '=', opened.task.chat_id)
+      .where('id', 'like', `%${opened.task.id}_say_%`)
+      .execute()
+  ).map(({ body }) => body);
+
+it('speaks in the chat of its task, and in no other, once for each call however often it comes', async () => {
+  expect(await inside('nanoclaw')).toEqual(expect.arrayContaining(['send_message', 'schedule_task', 'list_tasks']));
+  expect(await call('send_message', { text: 'half\nway', sender: 'Ann' }, 'one')).toMatchObject({ ok: true });
+  expect(await call('send_message', { text: 'half\nway' }, 'one')).toMatchObject({ ok: true });
+  expect(await sent()).toEqual([expect.stringMatching(/ in demo:\n> half\n> way$/)]);
+  expect(await inside('nanoclaw', 'send_message', { text: 'by MCP' })).toMatchObject({ ok: true });
+  expect(await sent()).toHaveLength(2);
+  // as if somebody else had asked for the task
+  const theirs = 'whatsapp/somebody';
+  await bench.db
+    .insertInto('chats')
+    .values({
+      id: theirs,
+      channel: 'whatsapp',
+      address: '15550001111@s.whatsapp.net',
+      workflow_id: `chat/${theirs}`,
+      autonomy: 'cautious',
+    })
+    .execute();
+  const inChat = (chat_id: string) =>
+    bench.db.updateTable('tasks').set({ chat_id }).where('id', '=', opened.task.id).execute();
+  await inChat(theirs);
+  const elsewhere = { ok: false, text: expect.stringContaining('owner’s own chat') };
+  expect(await call('send_message', { text: 'x', chat: 'other@g.us' }, 'two')).toMatchObject(elsewhere);
+  const there = { prompt: 'look', schedule_type: 'interval', schedule_value: '60000', target_group_jid: 'other@g.us' };
+  expect(await call('schedule_task', there, 'six')).toMatchObject(elsewhere);
+  await inChat(opened.task.chat_id);
+  expect(await call('send_message', { text: ' ' }, 'three')).toMatchObject({ ok: false });
+  expect(await call('rm', {}, 'four')).toMatchObject({ ok: false, text: 'There is no tool rm.' });
+  expect(await sent()).toHaveLength(2);
+  const bad = { prompt: 'look', schedule_type: 'interval', schedule_value: 'soon' };
+  expect(await call('schedule_task', bad, 'five')).toMatchObject({ ok: false, text: expect.stringContaining('soon') });
+});
+
+it('is told of groups and schedules by the files of the protocol, and of no other file', async () => {
+  const file = (name: string) => fetch(`http://127.0.0.1:${port}/nanoclaw/${name}`);
+  expect(await (await file('current_tasks.json')).json()).toEqual([]);
+  expect(await (await file('available_groups.json')).json()).toMatchObject({ groups: [] });
+  expect((await file('other.json')).status).toBe(404);
+  await bench.db.updateTable('tasks').set({ state: 'completed', ended_at: new Date() }).execute();
+  expect((await file('current_tasks.json')).status).toBe(404);
+  expect(await call('send_message', { text: 'late' }, 'late')).toMatchObject({ ok: false, text: 'The task is over.' });
 });

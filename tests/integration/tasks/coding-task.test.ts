@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { LogLine } from '../../../src/contracts/kennel.ts';
 import { findReceipt } from '../../../src/store/home/receipts.ts';
+import { addTaskUsage, budgetsOfTask } from '../../../src/store/kennel/tasks/usage.ts';
 import { roleLog, type TestApp } from '../../support/app.ts';
 import {
   containersOf,
@@ -342,6 +343,80 @@ test('is broken', () => assert.equal(sum(1, 2), 4));
       expect(existsSync(join(path, 'made.txt')), words).toBe(there);
     }
     expect(app.model.requests().length).toBe(requests);
+  });
+
+  it('is tried by several at once from one commit and on one budget, and the chosen one comes in by its number', async () => {
+    const { path, git } = await workspace(app, 'raced');
+    const base = git('rev-parse', 'HEAD');
+    const thread = await app.thread();
+    await app.say(thread, 'race practice, practice in raced: write a.txt a; say Done.');
+    const over = async (what: RegExp) =>
+      await until(
+        'all are over',
+        async () => {
+          const rows = await app.store.db.selectFrom('outbox').select('body').where('thread_id', '=', thread).execute();
+          return rows.find(({ body }) => what.test(body))?.body;
+        },
+        180_000,
+      );
+    const told = await over(/^All 2 attempts in raced are over: "write a\.txt a/);
+    expect(told).toMatch(/1\. practice: no tests were run, 1 file \(\+1 -0\)/i);
+    expect(told).toContain('Answer with a number');
+    const attempts = await app.store.db
+      .selectFrom('tasks')
+      .innerJoin('calls', 'calls.id', 'tasks.call_id')
+      .selectAll('tasks')
+      .where('tasks.workspace', '=', 'raced')
+      .orderBy('calls.position')
+      .execute();
+    expect(attempts.map(({ worktree, race_id }) => [worktree, race_id])).toEqual([
+      [true, attempts[0]!.race_id],
+      [true, attempts[0]!.race_id],
+    ]);
+    for (const { id } of attempts) expect(git('rev-parse', `fetch/${id}^`)).toBe(base);
+    const usage = { calls: 1, inputTokens: 700, outputTokens: 0, microUsd: 0 };
+    await addTaskUsage(app.store.db, attempts[0]!.id, [{ model: 'm', ...usage }], 'UTC');
+    const own = async (id: string) => (await budgetsOfTask(app.store.db, id, 'UTC'))!.own.tokens;
+    expect(await own(attempts[1]!.id)).toBe(await own(attempts[0]!.id));
+    expect(await own(attempts[1]!.id)).toBeGreaterThanOrEqual(700);
+    expect(existsSync(join(path, 'a.txt'))).toBe(false);
+    await app.say(thread, '2');
+    await over(/Attempt 2 is in\./);
+    expect(git('rev-parse', 'HEAD')).toBe(git('rev-parse', `fetch/${attempts[1]!.id}`));
+    expect(readFileSync(join(path, 'a.txt'), 'utf8').trim()).toBe('a');
+    expect(git('rev-parse', '-q', '--verify', `fetch/${attempts[0]!.id}`)).not.toBe('');
+  });
+
+  it('is split into parts, which come in one after the other with the tests after each', async () => {
+    const { path, git } = await workspace(app, 'parts');
+    writeFileSync(join(path, 'package.json'), '{ "scripts": { "test": "test ! -e bad.txt" } }');
+    git('add', '.');
+    git('commit', '-qm', 'test');
+    const thread = await app.thread();
+    await app.say(thread, 'split practice in parts:\n- write good.txt a\n- write bad.txt b\n- write late.txt c');
+    const heard = async (what: RegExp) =>
+      await until(
+        'it is told',
+        async () => {
+          const rows = await app.store.db.selectFrom('outbox').select('body').where('thread_id', '=', thread).execute();
+          return rows.find(({ body }) => what.test(body))?.body;
+        },
+        240_000,
+      );
+    expect(await heard(/^All 3 parts in parts are over/)).toContain('Say "merge"');
+    await app.say(thread, 'merge');
+    expect(await heard(/Part 2 was not brought in, because the tests fail with it/)).toContain(
+      'Part 1 is in, and the tests pass.',
+    );
+    expect(['good.txt', 'bad.txt', 'late.txt'].map((name) => existsSync(join(path, name)))).toEqual([
+      true,
+      false,
+      false,
+    ]);
+    await app.say(thread, 'choose 3');
+    await heard(/Part 3 is in, and the tests pass\./);
+    expect(existsSync(join(path, 'late.txt'))).toBe(true);
+    expect(git('status', '--porcelain')).toBe('');
   });
 
   it('works in a worktree beside another one, and leaves its commit on a branch of its own', async () => {

@@ -1,4 +1,4 @@
-import { readFileSync } from 'node:fs';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { TestApp } from '../../support/app.ts';
@@ -48,6 +48,43 @@ describe('a question that waits longer than its container is held', () => {
     expect(readFileSync(join(app.home, 'workspaces/parked/b.txt'), 'utf8').trim()).toBe('yes');
     // it was asked once
     expect((await linesOf(app, id)).filter((line) => line.type === 'question')).toHaveLength(1);
+  });
+});
+
+describe('something that is said to a task at work', () => {
+  it('is the next prompt of its agent, also over a restart', async () => {
+    await workspace(app, 'told');
+    const goal = 'run until [ -e go ]\\; do sleep 0.2\\; done; write a.txt a';
+    const { thread, id } = await startTask(app, goal, { workspace: 'told' });
+    await inState(app, id, 'running');
+    expect((await app.say(thread, 'tell the agent: write b.txt b;')).kind).toBe('reply');
+    await app.stop();
+    await app.start();
+    const turn = await app.turn(thread, [
+      { call: [['task_respond', { response: 'write c.txt c' }]] },
+      { say: '$LAST' },
+    ]);
+    await app.ended(thread, turn);
+    expect((await app.detail(thread)).items.at(-1)?.detail).toContain('hears it as soon as');
+    writeFileSync(join(app.home, 'workspaces/told/go'), '');
+    await inState(app, id, 'completed');
+    for (const name of ['a', 'b', 'c'])
+      expect(readFileSync(join(app.home, `workspaces/told/${name}.txt`), 'utf8').trim()).toBe(name);
+    // one after the other, in one session
+    const told = (await linesOf(app, id)).flatMap((line) => (line.type === 'told' ? line.ids : []));
+    expect(new Set(told).size).toBe(2);
+  });
+
+  it('is heard when it comes at the very end of the run', async () => {
+    await workspace(app, 'late');
+    const goal = 'run until [ -e go ]\\; do sleep 0.2\\; done';
+    const { thread, id } = await startTask(app, goal, { workspace: 'late' });
+    await until('it is at work', async () => (await linesOf(app, id)).some(({ type }) => type === 'tool'));
+    // the agent ends its turn before its host has looked for more to tell it
+    writeFileSync(join(app.home, 'workspaces/late/go'), '');
+    expect((await app.say(thread, 'tell the agent: write late.txt late')).kind).toBe('reply');
+    expect((await inState(app, id, 'completed')).step).toBeLessThanOrEqual(2);
+    expect(readFileSync(join(app.home, 'workspaces/late/late.txt'), 'utf8')).toBe('late\n');
   });
 });
 

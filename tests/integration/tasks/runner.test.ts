@@ -124,7 +124,8 @@ class Run {
       | Omit<Extract<Command, { type: 'answer' }>, 'step'>
       | Omit<Extract<Command, { type: 'permit' }>, 'step'>
       | Omit<Extract<Command, { type: 'cancel' }>, 'step'>
-      | Omit<Extract<Command, { type: 'begin' }>, 'step'>,
+      | Omit<Extract<Command, { type: 'begin' }>, 'step'>
+      | Omit<Extract<Command, { type: 'tell' }>, 'step'>,
     times = 1,
   ): void {
     for (let n = 0; n < times; n++)
@@ -218,6 +219,23 @@ describe('a step with the practice agent', () => {
     });
     expect(lines.find((line) => line.type === 'tool' && line.kind === 'edit')).toMatchObject({ paths: ['a.txt'] });
     expect(run.text()).toBe('all is well\nDone: 5 of 5.\n');
+  });
+
+  test('hears what a person says as its next prompt, in the same session, once', async () => {
+    const run = newRun();
+    const runner = run.start({ prompt: 'wait 2; write a.txt one', words: ['before'] });
+    await run.line('tool');
+    const tell = { id: 'c1', type: 'tell', wordsId: 'more', text: 'append a.txt two' } as const;
+    run.command(tell);
+    run.command({ ...tell, id: 'c2' });
+    run.command({ ...tell, id: 'c3', wordsId: 'before' });
+    expect(await run.ended(runner)).toMatchObject({ outcome: 'completed' });
+    expect(run.read('a.txt')).toBe('one\ntwo\n');
+    expect(run.lines().filter(({ type }) => type === 'told' || type === 'session')).toMatchObject([
+      { type: 'session' },
+      { type: 'told', ids: ['before'] },
+      { type: 'told', ids: ['more'] },
+    ]);
   });
 
   test('starts nothing before it is told to begin, where it waits for that', async () => {

@@ -1,16 +1,21 @@
+import { mkdtempSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { sql } from 'kysely';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import { promptsOfRun } from '../../../src/activities/task/prompt-of-run.ts';
 import { SlowCalls, tellSlow } from '../../../src/activities/task/run/slow-calls.ts';
 import type { Kennel } from '../../../src/adapters/kennel/kennel.ts';
 import { loadConfig } from '../../../src/config.ts';
 import type { LogLine } from '../../../src/contracts/kennel.ts';
 import type { Profile } from '../../../src/contracts/workspace-ops.ts';
-import { orderCommand } from '../../../src/gateway/intake/commands/tasks.ts';
+import { orderCommand, tellCommand } from '../../../src/gateway/intake/commands/tasks.ts';
 import { onThread } from '../../../src/store/chats/thread-transaction.ts';
 import { reportHost } from '../../../src/store/kennel/hosts.ts';
 import { askForTask } from '../../../src/store/kennel/questions/task-questions.ts';
 import { openCalls, storeLines } from '../../../src/store/kennel/tasks/task-log.ts';
-import { insertTask, setTaskState, type Task } from '../../../src/store/kennel/tasks/tasks.ts';
+import { unheardWords } from '../../../src/store/kennel/tasks/task-words.ts';
+import { findTask, insertTask, setAgent, setTaskState, type Task } from '../../../src/store/kennel/tasks/tasks.ts';
 import { recordWorkspaces, selectWorkspace } from '../../../src/store/kennel/workspaces/workspaces.ts';
 import { statusText } from '../../../src/store/owner/status-text.ts';
 import { type Db, json } from '../../../src/store/postgres/database.ts';
@@ -149,6 +154,65 @@ describe('words about tasks', () => {
     await newChat();
     const queued = await task('queued', 'words5');
     expect(await meaning('pause')).toMatchObject({ kind: 'task', taskId: queued.id, order: 'pause' });
+  });
+});
+
+describe('something that a person says to a task', () => {
+  const tell = (text: string) =>
+    onThread(database.store.db, chat.threadId, async (tx) => {
+      const asked = tellCommand.parse(text);
+      const context = { tx, text, inboxId: `inb_${text}`, config: loadConfig(), by: { role: 'owner' as const } };
+      return asked && (await tellCommand.run(asked, { ...context, shared: false, owned: true, afterwards: () => {} }));
+    });
+  const unheard = async (of: Task) => (await unheardWords(database.store.db, of.id)).map(({ text }) => text);
+
+  it('waits for the agent, also over a message that comes twice', async () => {
+    await newChat();
+    expect(await tell('tell the agent: use npm')).toBeNull();
+    const busy = await task('running', 'words20');
+    expect(await tell('tell the agent: use npm')).toMatch(/^The agent in words20 hears that as soon as/);
+    await tell('tell the agent: use npm');
+    expect(await tell('tell claude: use npm')).toMatch(/^No such task is running in this chat\. There is:\n- 1:/);
+    const second = await task('paused', 'words21');
+    expect(await tell('tell the agent: no')).toMatch(/^Which one\?[\s\S]*Say for example: tell 2: no$/);
+    expect(await tell('tell 2: go slowly')).toBe('The agent in words21 hears that after it goes on.');
+    expect([await unheard(busy), await unheard(second)]).toEqual([['use npm'], ['go slowly']]);
+    expect(await tell(`tell 2: ${'x'.repeat(5_001)}`)).toContain('too long');
+  });
+
+  it('is heard when the log says so, and is told to a session that begins again', async () => {
+    await newChat();
+    const { db } = database.store;
+    const made = await task('running', 'words22');
+    await setAgent(db, made.id, 'claude');
+    const stores = { db, config: loadConfig({ FETCH_HOME: mkdtempSync(join(tmpdir(), 'words-')) }) };
+    const prompts = async (step: number) =>
+      await promptsOfRun(
+        stores,
+        (await findTask(db, made.id))!,
+        { taskId: made.id, step, holdMs: 0, checkpoint: false },
+        {
+          unheard: undefined,
+          setup: null,
+          skills: [],
+        },
+      );
+    await tell('tell 1: use npm');
+    const first = await prompts(1);
+    expect(first.prompt).toMatch(/^do \d+[\s\S]*\n\nThe person adds:\nuse npm$/);
+    const ids = first.words;
+    const line = { step: 1, at: '2026-01-01T00:00:00Z' };
+    await storeLines(db, made, [
+      { ...line, seq: 1, type: 'session', sessionId: 's', resumed: false },
+      { ...line, seq: 2, type: 'told', ids },
+    ]);
+    expect(await unheard(made)).toEqual([]);
+    expect((await prompts(2)).prompt).not.toContain('use npm');
+    expect((await prompts(2)).restartPrompt).toContain('The person adds:\nuse npm');
+    await tell('tell 1: and test it');
+    expect((await prompts(2)).prompt).toMatch(/^You were interrupted[\s\S]*The person adds:\nand test it$/);
+    await storeLines(db, made, [{ ...line, seq: 3, type: 'ended', outcome: 'completed', reason: 'done' }]);
+    expect((await prompts(2)).prompt).toBe('The person adds:\nand test it');
   });
 });
 

@@ -467,7 +467,11 @@ test('work in a worktree is committed on its branch, apart from the workspace', 
   w.write({ 'wip.txt': 'wip\n' });
   const before = w.state();
   const added = w.ok({ op: 'worktree', action: 'add', key: 't1', author: { name: 'T', email: 't@x' } });
-  expect(added.data).toEqual({ path: '.git/fetch-worktrees/t1', branch: 'fetch/t1' });
+  expect(added.data).toEqual({
+    path: '.git/fetch-worktrees/t1',
+    branch: 'fetch/t1',
+    commit: w.git('rev-parse', 'HEAD'),
+  });
   const folder = join(w.root, '.git/fetch-worktrees/t1');
   w.checkpoint('t1', 't1');
   writeFileSync(join(folder, 'b.txt'), 'b\n');
@@ -482,6 +486,18 @@ test('work in a worktree is committed on its branch, apart from the workspace', 
   expect(w.git('show', 'refs/fetch/t1/left:left.txt')).toBe('left');
   expect(w.git('worktree', 'list').split('\n')).toHaveLength(1);
   expect(w.state()).toEqual(before);
+});
+
+test('a worktree begins at the commit that is named, wherever HEAD is', () => {
+  const w = keep(Workspace.repository());
+  const first = w.git('rev-parse', 'HEAD');
+  w.git('commit', '--allow-empty', '-qm', 'second');
+  const add = (key: string, from?: string) =>
+    w.ask({ op: 'worktree', action: 'add', key, author: { name: 'T', email: 't@x' }, ...(from && { from }) });
+  expect(add('t1', first)).toMatchObject({ ok: true, data: { commit: first } });
+  expect(w.git('rev-parse', 'fetch/t1')).toBe(first);
+  expect(add('t2')).toMatchObject({ ok: true, data: { commit: w.git('rev-parse', 'HEAD') } });
+  for (const gone of ['0'.repeat(40), 'HEAD', '--help']) expect(add('t3', gone)).toMatchObject({ ok: false });
 });
 
 test.each([

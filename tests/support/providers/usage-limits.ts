@@ -200,4 +200,4 @@ const opencode: Refusals = {
     }),
 };
 
-const refusals: Record<ModelAgentName, Refusals> = { claude, codex, gemini, copilot, opencode };
+const refusals: Record<ModelAgentName, Refusals> = { claude, codex, gemini, copilot, opencode, nanoclaw: claude };

@@ -45,6 +45,8 @@ export interface Person {
 
 type Fields = Record<string, unknown>;
 
+/** of every group */
+const MEMBERS = 5;
 const BOT = { id: 7000001, is_bot: true, first_name: 'Fetch', username: 'fetch_test_bot' };
 
 /**
@@ -144,6 +146,22 @@ export class TelegramServer {
     });
   }
 
+  /** Somebody adds the bot to a group, or removes it. */
+  membership(by: Person, chat: Fields, status: 'member' | 'kicked' | 'left'): void {
+    const was = status === 'member' ? 'left' : 'member';
+    const user = { id: BOT.id, is_bot: true, first_name: BOT.first_name };
+    this.push({
+      my_chat_member: {
+        chat,
+        from: by,
+        // no two within one second, as among people
+        date: Math.floor(Date.now() / 1000) + this.nextUpdate,
+        old_chat_member: { user, status: was },
+        new_chat_member: { user, status },
+      },
+    });
+  }
+
   /** The same update again, under a new id, as after a change of servers. */
   repeat(id: number, person: Person, text: string): void {
     this.push({ message: { ...this.messageOf(person, { id: person.id, type: 'private' }, { text }), message_id: id } });
@@ -235,6 +253,7 @@ export class TelegramServer {
     const refuse = (description: string): [number, object] => [400, { ok: false, error_code: 400, description }];
     const done = (result: unknown): [number, object] => [200, { ok: true, result }];
     if (method === 'getMe') return done({ ...BOT, can_read_all_group_messages: false });
+    if (method === 'getChatMemberCount') return done(MEMBERS);
     if (method === 'getFile') {
       const name = String(params.file_id);
       return this.files.has(name) ? done({ file_id: name, file_path: name }) : refuse('Bad Request: file is too big');

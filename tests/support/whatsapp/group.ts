@@ -67,6 +67,13 @@ export class Group {
     for (const contact of contacts) this.members.splice(this.members.indexOf(contact), 1);
     this.#announce('remove', contacts);
   }
+  /** Somebody adds the account, which was not in it before; or removes it. */
+  invite(): void {
+    this.#announce('add', [this.#world.phone]);
+  }
+  expel(): void {
+    this.#announce('remove', [this.#world.phone]);
+  }
   rename(subject: string): void {
     this.subject = subject;
     this.#notify(el('subject', { subject, s_t: seconds(), s_o: this.idOf(this.#world.phone) }));
@@ -92,7 +99,7 @@ export class Group {
     const other = this.addressing === 'lid' ? { phone_number: handset.pn } : { lid: handset.lid };
     return el('participant', { jid: this.idOf(handset), ...other, type });
   }
-  #announce(change: 'add' | 'remove', contacts: Contact[]): void {
+  #announce(change: 'add' | 'remove', contacts: Handset[]): void {
     this.#notify(
       el(
         change,

@@ -194,5 +194,5 @@ describe('without an endpoint', () => {
   it('no library for traces is loaded', () => {
     expect(loaded(['worker', 'gateway', 'api', 'kennel-worker'])).toEqual([]);
     expect(loaded([], { OTEL_EXPORTER_OTLP_ENDPOINT: 'http://127.0.0.1:1' }).length).toBeGreaterThan(10);
-  }, 60_000);
+  }, 120_000);
 });

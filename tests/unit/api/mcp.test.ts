@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import { answerRequest, clientOf } from '../../../src/adapters/mcp/serving/protocol.ts';
-import { contractToolOf } from '../../../src/api/runtime/mcp/contract-tools.ts';
 import { admitted, offeredTools } from '../../../src/api/runtime/mcp/offered.ts';
 import { cursorId, cursorOf, newSessionId, sessionOf } from '../../../src/api/runtime/mcp/wire.ts';
+import { contractToolOf } from '../../../src/tools/contract-tools.ts';
 import { tools } from '../../../src/tools/registry.ts';
 
 describe('the id of a session', () => {
@@ -51,8 +51,9 @@ describe('tools for programs', () => {
   it('only read, unless all are allowed, and never are those of a chat', () => {
     const read = offeredTools('read').map(({ name }) => name);
     const all = offeredTools('all').map(({ name }) => name);
-    for (const name of read.filter((each) => tools.has(each)))
+    for (const name of read.filter((each) => tools.has(each) && !contractToolOf(each)))
       expect([name, tools.get(name)!.danger, tools.get(name)!.sends]).toEqual([name, 'SAFE', []]);
+    expect(new Set(all).size).toBe(all.length);
     expect(all).toEqual(expect.arrayContaining(read));
     expect(all).toContain('shell_run');
     for (const name of ['ask_user', 'preferences', 'read_attachment']) expect(all).not.toContain(name);
@@ -110,6 +111,16 @@ describe('tools by the names of NanoClaw', () => {
       ['resume_task', { task_id: 'cron_1' }, { cron: 'cron_1', enabled: true }],
       ['cancel_task', { task_id: 'cron_1' }, { cron: 'cron_1' }],
       ['send_message', { text: 'Half is done', sender: 'Researcher' }, { message: 'Half is done' }],
+      [
+        'schedule_task',
+        { ...task, target_group_jid: '1@g.us' },
+        { prompt: 'Say hello', schedule: '0 9 * * *', chat: '1@g.us' },
+      ],
+      [
+        'register_group',
+        { jid: '1@g.us', name: 'Family', folder: 'family', trigger: '@Andy' },
+        { group: '1@g.us', answer: 'called', folder: 'family', trigger: '@Andy' },
+      ],
     ] as const) {
       expect(args(name, given)).toEqual(ours);
       expect(tools.get(contractToolOf(name)!.of)!.schema.safeParse(ours).success, name).toBe(true);
@@ -122,11 +133,6 @@ describe('tools by the names of NanoClaw', () => {
     ['schedule_task', { prompt: 'x', schedule_type: 'once', schedule_value: '0 9 * * *' }, /Invalid time/],
     ['schedule_task', { prompt: 'x', schedule_type: 'weekly', schedule_value: '1' }, /schedule_type/],
     ['schedule_task', { schedule_type: 'cron', schedule_value: '0 9 * * *' }, /prompt/],
-    [
-      'schedule_task',
-      { prompt: 'x', schedule_type: 'cron', schedule_value: '0 9 * * *', target_group_jid: '1@g.us' },
-      /own conversation only/,
-    ],
     ['update_task', { task_id: 'x', schedule_type: 'once' }, /needs a schedule_value/],
     ['pause_task', {}, /task_id/],
   ])('%s refuses %j', (name, given, reason) => {

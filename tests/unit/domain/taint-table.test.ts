@@ -18,6 +18,7 @@ const CALLS: Record<string, Array<Record<string, unknown>>> = {
   forget: [{ id: 'mem_1' }, { id: 'all' }],
   workspace_clone: [{ from: 'https://example.com/a/b.git' }, { from: '/home/ada/shop' }],
   workspace_publish: [{ name: 'x' }, { name: 'x', isPublic: true }],
+  send_message: [{ text: 'x', chat: 'y' }],
 };
 /** Calls that send nothing that others could have chosen. */
 const HARMLESS: Array<[string, Record<string, unknown>]> = [
@@ -25,6 +26,7 @@ const HARMLESS: Array<[string, Record<string, unknown>]> = [
   ['preferences', { autonomy: 'supervised' }],
   ['preferences', { brevity: 'short' }],
   ['preferences', { language: 'German' }],
+  ['send_message', { text: 'x' }],
 ];
 /** Each with its danger, which takes long to find for a schedule. */
 const calls = new Map(

@@ -168,6 +168,13 @@ describe('the report of a task', () => {
     );
   });
 
+  it('says what its person said too late', () => {
+    expect(reportText({ ...report, unheard: ['use npm', 'and\nnot yarn'] })).toContain(
+      '\n\nIt ended before its agent heard this from you: use npm; and not yarn\nStart a task for it.\n\n',
+    );
+    expect(reportText({ ...report, unheard: [] })).not.toContain('heard this');
+  });
+
   it('says first that the changes of a task were not committed, and what to do', () => {
     const problem = 'Its changes could not be read. Look at the folder.';
     const text = reportText({ ...report, result: { changes: null, tests: null, said: '', problem } });

@@ -4,7 +4,7 @@ import {
   parseUndo,
   taskStartWords,
   toldToPerson,
-  toolInWords,
+  toolsInWords,
   undoWords,
 } from '../../../src/domain/chat/words/tool-words.ts';
 
@@ -16,7 +16,7 @@ test.each([
 ])('%j is said in words that mean it', (start, words) => {
   expect(taskStartWords(start)).toBe(words);
   expect(parseTaskStart(words)).toEqual(start);
-  expect(toolInWords(words)).toEqual({ name: 'task_create', arguments: start });
+  expect(toolsInWords(words)).toEqual([{ name: 'task_create', arguments: start }]);
 });
 
 test.each(['/task', '/task:', '/task: ', 'task: do it', '/tasks: x', 'please /task: x', '/task a b: x'])(

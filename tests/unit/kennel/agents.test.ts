@@ -1,7 +1,7 @@
 import { existsSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { factsOf, MODEL_AGENT_NAMES } from '../../../kennel/agents/registry.ts';
+import { factsOf, INSTALLED_AGENT_NAMES } from '../../../kennel/agents/registry.ts';
 import { profileOf } from '../../../kennel/runner/profile/profile.ts';
 import { AGENT_NAMES } from '../../../src/contracts/kennel.ts';
 import { PACKAGE_ROOT } from '../../../src/installation.ts';
@@ -23,7 +23,7 @@ describe('the list of coding agents', () => {
     expect(profile.versionFile ?? profile.version).toBeTruthy();
   });
 
-  it.each(MODEL_AGENT_NAMES)('has %s in the table of situations', (name) => {
+  it.each(INSTALLED_AGENT_NAMES)('has %s in the table of situations', (name) => {
     expect(existsSync(join(PACKAGE_ROOT, `tests/agents/${name}.test.ts`))).toBe(true);
   });
 });

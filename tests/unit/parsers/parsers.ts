@@ -21,6 +21,7 @@ import { decodeSegment, flag, readQuery, whole } from '../../../src/api/http/req
 import { arrowsOf } from '../../../src/api/status/docs/html.ts';
 import { messageOf } from '../../../src/cli/chat/screen/editor.ts';
 import { parseLogLine } from '../../../src/cli/instance/logs/log-line.ts';
+import { parseGroupOrder } from '../../../src/domain/chat/groups.ts';
 import { languageTag, quietSpan } from '../../../src/domain/chat/preferences.ts';
 import { withoutTrigger } from '../../../src/domain/chat/trigger.ts';
 import { nameFrom, parseBringIn, pastedPath } from '../../../src/domain/chat/words/bring-in.ts';
@@ -30,21 +31,25 @@ import {
   parseAutonomy,
   parseCommand,
   parseEgress,
+  parseJudged,
   parseShare,
   parseTaskOrder,
+  parseTell,
   phoneIn,
 } from '../../../src/domain/chat/words/commands.ts';
 import { parseHelp } from '../../../src/domain/chat/words/help.ts';
 import { parsePlanFirst, parsePlanPreference } from '../../../src/domain/chat/words/plan-words.ts';
+import { parseBring, parseChoice, parseTogether } from '../../../src/domain/chat/words/race-words.ts';
 import { parseRemind, readRemind } from '../../../src/domain/chat/words/reminder.ts';
 import { meaningOf } from '../../../src/domain/chat/words/replies.ts';
+import { parseShip } from '../../../src/domain/chat/words/ship-words.ts';
 import { parseSignOff } from '../../../src/domain/chat/words/sign-off.ts';
 import {
   parseApp,
   parseScheduleRemoval,
   parseTaskStart,
   parseUndo,
-  toolInWords,
+  toolsInWords,
 } from '../../../src/domain/chat/words/tool-words.ts';
 import { urlsIn } from '../../../src/domain/consent/taint.ts';
 import { parseSchedule } from '../../../src/domain/cron.ts';
@@ -101,10 +106,12 @@ const COMMANDS: Record<string, Parser> = {
   parseCommand: { read: parseCommand, seeds: ['stop', '/status', 'clear!', 'help'] },
   parseHelp: { read: parseHelp, seeds: ['help', 'help tasks', 'Help all!', '??'] },
   parseTaskOrder: { read: parseTaskOrder, seeds: ['pause', 'resume tsk_1', 'stop all', 'retry now'] },
+  parseTell: { read: parseTell, seeds: ['tell the agent: use npm', 'tell 2: stop there', 'tell claude: \n'] },
   parseAutonomy: { read: parseAutonomy, seeds: ['/auto', 'supervised', 'cautious'] },
   phoneIn: { read: phoneIn, seeds: ['+49 170 1234567', 'trust add +1 (555) 123-4567'] },
   parseShare: { read: parseShare, seeds: ['share app', 'unshare my-app with +49 170 1234567'] },
   parseEgress: { read: parseEgress, seeds: ['egress', 'egress allow example.com', 'egress forget *.example.com:443'] },
+  parseJudged: { read: parseJudged, seeds: ['judged', 'judged by qwen3:8b', '/judged by rules'] },
   parseAskAgain: { read: parseAskAgain, seeds: ['ask again', 'ask again for fetch'] },
   parseApproval: { read: parseApproval, seeds: ['yes', '👍🏽', 'yes all', 'yes always for fetch', 'no', 'skip'] },
   parseUndo: { read: parseUndo, seeds: ['undo', 'undo all', 'redo', 'undo tsk_1234567890', 'undo edit-12ab in demo'] },
@@ -112,9 +119,14 @@ const COMMANDS: Record<string, Parser> = {
     read: parseTaskStart,
     seeds: ['/task claude in demo: fix the tests', '/task: add a page', '/task in my.app: x'],
   },
+  parseShip: { read: parseShip, seeds: ['ship', 'ship in demo: Add a page', 'ship and merge when green', 'ship stop'] },
+  parseGroupOrder: {
+    read: parseGroupOrder,
+    seeds: ['answer in Family', '/answer everything in Family for everyone', 'stop answering in Family'],
+  },
   parseApp: { read: parseApp, seeds: ['apps', 'stop app-1a2b3c', 'log app-1a2b3c'] },
   parseScheduleRemoval: { read: parseScheduleRemoval, seeds: ['schedules remove nightly', 'cron remove nightly'] },
-  toolInWords: { read: toolInWords, seeds: ['undo', 'apps', 'clone https://example.com/x'] },
+  toolsInWords: { read: toolsInWords, seeds: ['undo', 'apps', 'clone https://example.com/x'] },
   parseRemind: {
     read: parseRemind,
     seeds: ['remind me to call Ann in 20 minutes', '/remind stretch at 9:00 tomorrow'],
@@ -137,6 +149,9 @@ const COMMANDS: Record<string, Parser> = {
     ],
   },
   parsePlanPreference: { read: parsePlanPreference, seeds: ['plan on', 'plan off', 'plan auto'] },
+  parseTogether: { read: parseTogether, seeds: ['race 3 in shop: fix it', 'race claude, codex: x', 'split: a; b'] },
+  parseChoice: { read: parseChoice, seeds: ['2', 'choose 3', 'merge'] },
+  parseBring: { read: parseBring, seeds: ['bring in 12 13 to shop'] },
   parsePlanFirst: { read: parsePlanFirst, seeds: ['plan: add a page', 'plan first: rewrite it'] },
   parseBringIn: { read: parseBringIn, seeds: ['clone https://github.com/a/b', 'bring in /home/a/b as c'] },
   pastedPath: { read: pastedPath, seeds: ['/home/a/b', '"C:\\Users\\a b"', "'/tmp/x y'"] },

@@ -42,6 +42,7 @@ const schema: z.ZodType<LogLine> = z.discriminatedUnion('type', [
     paths,
   }),
   z.object({ ...at, type: z.literal('settled'), id, how: z.string() }),
+  z.object({ ...at, type: z.literal('told'), ids: z.array(id).max(1_000) }),
   z.object({ ...at, type: z.literal('usage'), inputTokens: z.number(), outputTokens: z.number() }),
   z.object({ ...at, type: z.literal('note'), level: z.enum(['info', 'warn']), text: z.string() }),
   z.object({

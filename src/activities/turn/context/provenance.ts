@@ -67,6 +67,14 @@ function ownWords(messages: readonly DialogueMessage[], calls: History['calls'],
   });
 }
 
+/** What the person wrote in this turn. */
+export const wordsNow = ({ messages, calls, openFrom }: History, group: boolean): string[] =>
+  ownWords(
+    messages.filter(({ ord }) => openFrom !== null && ord >= openFrom),
+    calls,
+    group,
+  );
+
 function effectOfCall({ verdict, args, refusal }: CheckedCall, added?: AddedTools): Effect | null {
   const tool = tools.get(verdict.name) ?? added?.get(verdict.name)?.tool;
   return tool && refusal === undefined ? effectOf(tool, args) : null;
@@ -104,11 +112,10 @@ export async function withTaint(
   const isKept = calls.map(({ verdict }) => tools.get(verdict.name)?.runsIn === 'kennel');
   if (!isKept.includes(true) && !effects.some((effect) => effect && effect.sends.length > 0)) return [...calls];
   const sources = sourcesOf(history, at.group);
-  const now = history.messages.filter((message) => history.openFrom !== null && message.ord >= history.openFrom);
   const known: Provenance = {
     sources,
     words: ownWords(history.messages, history.calls, at.group),
-    wordsNow: ownWords(now, history.calls, at.group),
+    wordsNow: wordsNow(history, at.group),
     links: new Set(),
     grants: sources.length > 0 ? await grantsOf(db, at.chatId) : new Set(),
   };

@@ -16,6 +16,7 @@ import { fittedTo, shownWithin, toModelMessages } from '../../../domain/chat/con
 import { type Family, openedBy, withOpened } from '../../../domain/chat/tool-families.ts';
 import { type AskedLeave, asksLeaveOnly, DECIDE_YOURSELF } from '../../../domain/consent/leave.ts';
 import { accessOf } from '../../../domain/consent/policy.ts';
+import { unionOf } from '../../../domain/consent/taint.ts';
 import { describeTime } from '../../../domain/cron.ts';
 import {
   budgetWithin,
@@ -28,6 +29,7 @@ import { costOf } from '../../../domain/model/price-book.ts';
 import { isNote, note } from '../../../domain/text/foreign-text.ts';
 import { MINUTE } from '../../../domain/time.ts';
 import { reachOf } from '../../../store/chats/shares.ts';
+import { isMainChat } from '../../../store/owner/memories.ts';
 import type { Db } from '../../../store/postgres/database.ts';
 import type { CheckedCall } from '../../../store/turns/steps/new-calls.ts';
 import type { StepSubject } from '../../../store/turns/steps/step-subject.ts';
@@ -37,12 +39,14 @@ import { keepForTurn, skillsAmong } from '../../../store/turns/turn-extensions.t
 import { addedTools } from '../../../tools/added-tools.ts';
 import { familiesCalled, MOST_TOOLS, type Offer, offeredTools, openingWords } from '../../../tools/offer.ts';
 import { tools } from '../../../tools/registry.ts';
+import { MAIN_ONLY } from '../../../tools/tool.ts';
 import type { ActivityDeps } from '../../activity-deps.ts';
 import { fittingHistory } from '../context/compact.ts';
 import { type PromptFacts, promptFacts, systemPrompt } from '../context/prompt.ts';
-import { sourcesOf, withTaint } from '../context/provenance.ts';
+import { sourcesOf, withTaint, wordsNow } from '../context/provenance.ts';
 import { checkCall, refusedCall, routeToKennel } from './check-calls.ts';
 import { endOf, isEmpty, loopsOf } from './ends.ts';
+import { type Judging, judgeCalls } from './judge.ts';
 import { StepStream } from './step-stream.ts';
 import { answerWithoutModel } from './words.ts';
 
@@ -142,8 +146,8 @@ async function answerOnce(deps: ActivityDeps, asking: Asking, loaded: History): 
     const asked = await (loops.ends ? askForEnd : askForAnswer)(deps, asking, messages, offer, stream);
     await stream.endReasoning();
     const { answer, refusal, note: told } = endOf(asked.answer, { history, loops: loops.ends });
-    const calls = refusal
-      ? answer.calls.map((call) => refusedCall(call, refusal))
+    const { calls, spent } = refusal
+      ? { calls: answer.calls.map((call) => refusedCall(call, refusal)), spent: NOTHING_SPENT }
       : await checkedCalls(deps, asking, history, { ...answer, commanded: asked.commanded === true }, offer);
     return await storeAnswer(deps.db, asking.input, asking.subject, {
       text: answer.text,
@@ -154,7 +158,7 @@ async function answerOnce(deps: ActivityDeps, asking: Asking, loaded: History): 
       families: familiesAfter(asking.subject, offer, calls),
       model: answer.model,
       // the summary that made room was paid for as well
-      usage: sumOf(asked.usage, fitting.spent),
+      usage: sumOf(sumOf(asked.usage, fitting.spent), spent),
       cachedTokens: asked.cachedTokens,
       reasoningTokens: asked.reasoningTokens,
       ...(asked.estimated && { estimated: true }),
@@ -198,8 +202,14 @@ async function fitHistory(
     fittingHistory(db, subject.turn.call ? null : model, loaded, at),
     promptFacts(db, config, { turnId, chatId: subject.chatId, tainted }),
   ]);
-  return { ...fitted, facts };
+  // names are the words of those who have them
+  const history = facts.group
+    ? { ...fitted.history, sources: unionOf(fitted.history.sources, [memberSource]) }
+    : fitted.history;
+  return { ...fitted, history, facts };
 }
+
+const memberSource = { kind: 'member', label: 'names in the group' } as const;
 
 /** The tools of the turn, and the skills that its prompt names. */
 interface TurnOffer extends Offer {
@@ -218,7 +228,7 @@ async function offerOf(db: Db, { input, subject }: Asking, { history, facts }: F
     openingWords(added),
   );
   return {
-    access: accessOf(subject.turn, subject.thread),
+    access: { ...accessOf(subject.turn, subject.thread), families: facts.group?.families },
     added,
     skills,
     opened: withOpened(subject.thread.families ?? [], byItself),
@@ -262,7 +272,7 @@ const messagesOf = (
   repeated: ReadonlyMap<string, number>,
 ): ModelMessage[] =>
   toModelMessages(
-    systemPrompt(config, subject, facts.memories, skills),
+    systemPrompt(config, subject, facts.memories, skills, facts.group),
     history.summary,
     history.messages,
     history.calls,
@@ -272,6 +282,7 @@ const messagesOf = (
       before: history.openFrom,
       text: facts.work,
       map: budget.room < ROOM_FOR_MAP ? null : facts.map,
+      group: facts.group?.about ?? null,
       clock: clockOf(config, subject),
     },
     repeated,
@@ -407,25 +418,27 @@ async function ask(
 
 /** The calls of an answer, each with its verdict, what its turn had read, and the queue of its host. */
 async function checkedCalls(
-  { db, config }: ActivityDeps,
+  { db, config, model }: ActivityDeps,
   asking: Asking,
   history: History,
   { calls: made, commanded }: Pick<ModelAnswer, 'calls'> & { commanded: boolean },
   { access, added }: Offer,
-): Promise<CheckedCall[]> {
+): Promise<Judging> {
   const { input, subject } = asking;
   const { chatId, group } = subject;
   const checked = await Promise.all(
     made.map(async (call) => {
       const it = checkCall(call, access, added);
-      const refusal = it.refusal === undefined ? await refusalOf(db, asking, it) : null;
+      const refusal = it.refusal === undefined ? await refusalOf({ db, config }, asking, it) : null;
       return refusal === null
         ? { ...it, ...(commanded && it.verdict.name !== STARTS_WORK && isOwnCommand(history) && { commanded }) }
         : refusedCall(call, refusal);
     }),
   );
-  const calls = await withTaint(db, { threadId: input.threadId, chatId, group }, history, checked, added);
-  return await routeToKennel(db, config, chatId, calls, added);
+  const tainted = await withTaint(db, { threadId: input.threadId, chatId, group }, history, checked, added);
+  const judge = { db, model, subject, signal: cancellationSignal(), requestId: stepKey(input.turnId, input.step) };
+  const { calls, spent } = await judgeCalls({ ...judge, goal: wordsNow(history, group) }, tainted);
+  return { calls: await routeToKennel(db, config, chatId, calls, added), spent };
 }
 
 /** Work that goes on for hours is asked about as its danger wants, also when the words of a person begin it. */
@@ -437,17 +450,20 @@ const isOwnCommand = ({ messages }: History): boolean =>
 
 /** Why a call is refused before anybody is asked about it, in words for the model; null when it is not. */
 async function refusalOf(
-  db: Db,
+  { db, config }: Pick<ActivityDeps, 'db' | 'config'>,
   { input, subject }: Asking,
   { verdict, args }: Pick<CheckedCall, 'verdict' | 'args'>,
 ): Promise<string | null> {
   if (verdict.name === ASK_USER)
     return subject.autonomy === 'autonomous' && asksLeaveOnly(args as unknown as AskedLeave) ? DECIDE_YOURSELF : null;
-  const { ownersOnly } = tools.get(verdict.name) ?? {};
+  const { ownersOnly, mainOnly } = tools.get(verdict.name) ?? {};
+  if (mainOnly?.(args as never) && !(await isMainChat(db, subject.chatId, config))) return MAIN_ONLY;
   return ownersOnly && (await reachOf(db, { chatId: subject.chatId, turnId: input.turnId })) !== null
     ? ownersOnly
     : null;
 }
+
+const NOTHING_SPENT: StepUsage = { inputTokens: 0, outputTokens: 0, microUsd: 0 };
 
 function sumOf(one: StepUsage, other: StepUsage): StepUsage {
   const unpriced = (one.unpriced ?? 0) + (other.unpriced ?? 0);

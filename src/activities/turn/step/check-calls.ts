@@ -95,6 +95,7 @@ export const routeToKennel = (
         () => hostOfChat(db, chatId, config.FETCH_KENNEL_HOST, tool.anyHost === true),
         db,
       );
+      if (!host && tool.hostless) return call;
       return host
         ? { ...call, verdict: { ...call.verdict, queue: kennelQueue(host) } }
         : { ...call, refusal: NO_HOST, verdict: { ...call.verdict, refused: true } };

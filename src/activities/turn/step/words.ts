@@ -1,7 +1,7 @@
 import type { ModelAnswer, ModelMessage } from '../../../adapters/model/model.ts';
 import { situationOf } from '../../../adapters/model/practice/situation.ts';
 import type { NamedCall } from '../../../contracts/conversation.ts';
-import { toldToPerson, toolInWords } from '../../../domain/chat/words/tool-words.ts';
+import { toldToPerson, toolsInWords } from '../../../domain/chat/words/tool-words.ts';
 import { cut } from '../../../domain/text/storable.ts';
 
 /** Where a step of a turn stands. `call`: what the whole turn consists of, where a program named it. */
@@ -29,11 +29,15 @@ export function answerWithoutModel(
   );
   // a step other than the first without a result: somebody has said something else meanwhile
   if (call && step === 0 && number > 1) return null;
-  const tool = call ? { name: call.name, arguments: call.args } : toolInWords(user);
-  if (!tool || step > 1) return null;
+  const tools = call ? [{ name: call.name, arguments: call.args }] : toolsInWords(user);
+  if (tools.length === 0 || step > 1) return null;
   const calls =
     step === 0
-      ? [{ id: `call_${key.replace(/\W/g, '_')}`, name: tool.name, arguments: JSON.stringify(tool.arguments) }]
+      ? tools.map((tool, at) => ({
+          id: `call_${key.replace(/\W/g, '_')}${at === 0 ? '' : `_${at}`}`,
+          name: tool.name,
+          arguments: JSON.stringify(tool.arguments),
+        }))
       : [];
   const said = call ? cut(last, REPEATED_CHARS) : toldToPerson(last);
   return {

@@ -1,17 +1,27 @@
 import { createHash } from 'node:crypto';
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { hasModel, MODEL_AGENT_NAMES, type ModelAgentName } from '../../../../kennel/agents/registry.ts';
+import { hasModel, INSTALLED_AGENT_NAMES, imageOf, type ModelAgentName } from '../../../../kennel/agents/registry.ts';
 import type { AgentName } from '../../../contracts/kennel.ts';
 import { PACKAGE_ROOT } from '../../../installation.ts';
 
 /** The files of each image, and the image names derived from them. */
 
 export type ImageKind = 'tools' | 'browser' | ModelAgentName;
-export const IMAGE_KINDS: readonly ImageKind[] = ['tools', ...MODEL_AGENT_NAMES, 'browser'];
+export const IMAGE_KINDS: readonly ImageKind[] = ['tools', ...INSTALLED_AGENT_NAMES, 'browser'];
 /** An agent without a model has no program of its own either: it runs in the image of the tools. */
 export const imageKindOf = (agent: AgentName | 'tools'): ImageKind =>
   agent !== 'tools' && hasModel(agent) ? agent : 'tools';
+
+/** An image of others with the program of an agent, as it is on the engine. */
+export interface OthersImage {
+  name: string;
+  id: string;
+  /** its own entry point with its arguments */
+  command: readonly string[];
+  /** its working directory */
+  folder: string;
+}
 
 export interface ImageBuild {
   kind: ImageKind;
@@ -47,8 +57,17 @@ const folders = [
 /** Files that only the host reads. */
 const HOSTS = /\/facts\.ts$/;
 
-export function imageBuild(kind: ImageKind, base: string, user: { uid: number; gid: number }): ImageBuild {
-  const { dockerfile, files, args } = kind === 'browser' ? browserInputs() : agentInputs(kind);
+export function imageBuild(
+  kind: ImageKind,
+  base: string,
+  user: { uid: number; gid: number },
+  others: OthersImage | null = null,
+): ImageBuild {
+  const { dockerfile, files, args } = others
+    ? othersInputs(kind, others, imageBuild('tools', base, user).name)
+    : kind === 'browser'
+      ? browserInputs()
+      : agentInputs(kind);
   const buildArgs = { BASE: base, ...args, USER_ID: String(user.uid), GROUP_ID: String(user.gid) };
   const hash = createHash('sha256').update(JSON.stringify(buildArgs));
   for (const file of files) {
@@ -70,6 +89,28 @@ function agentInputs(kind: Exclude<ImageKind, 'browser'>): Inputs {
   const files = [...always, ...[...own, ...folders].flatMap(filesBelow).filter((file) => !HOSTS.test(file))];
   return { dockerfile: 'kennel/Dockerfile', files, args: { AGENT: kind === 'tools' ? 'none' : kind } };
 }
+
+/** Our runner is laid over an image of others. `tools`: the image that it is taken from. */
+function othersInputs(kind: ImageKind, { name, id, command, folder }: OthersImage, tools: string): Inputs {
+  const own = `kennel/agents/${kind}`;
+  return {
+    dockerfile: `${own}/Dockerfile`,
+    files: filesBelow(own).filter((file) => !HOSTS.test(file)),
+    args: {
+      BASE: name,
+      // so that another image of this name gives another one of ours
+      BASE_ID: id,
+      TOOLS: tools,
+      // quotes would not survive in a Dockerfile
+      COMMAND: Buffer.from(JSON.stringify(command)).toString('base64'),
+      FOLDER: folder,
+    },
+  };
+}
+
+/** The image of others that this kind is made of; undefined for an image that is all ours. */
+export const othersOf = (kind: ImageKind): string | undefined =>
+  kind === 'tools' || kind === 'browser' ? undefined : imageOf(kind)?.name;
 
 const browserInputs = (): Inputs => ({
   dockerfile: 'kennel/browser/Dockerfile',

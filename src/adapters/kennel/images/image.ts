@@ -6,7 +6,7 @@ import { containerUser, type Engine } from '../docker/engine.ts';
 import { KennelUnavailable } from '../kennel.ts';
 import { isLocal, provideBase } from './image-base.ts';
 import { buildFrom, withLock } from './image-build.ts';
-import { type ImageBuild, type ImageKind, imageBuild } from './image-files.ts';
+import { type ImageBuild, type ImageKind, imageBuild, type OthersImage, othersOf } from './image-files.ts';
 
 export interface Images {
   /** Name of the image; builds it when it does not exist. One build at a time on this machine. */
@@ -29,16 +29,16 @@ export function images(engine: Engine, config: ImageConfig): Images {
   const building = new Map<string, { done: Promise<void>; listeners: Set<(text: string) => void> }>();
   const seen = new Map<string, number>();
   const made = new Map<ImageKind, { at: number; build: ImageBuild }>();
-  const buildOf = (kind: ImageKind): ImageBuild => {
+  const buildOf = async (kind: ImageKind): Promise<ImageBuild> => {
     const known = made.get(kind);
     if (known && Date.now() - known.at < REMEMBERED_MS) return known.build;
-    const build = imageBuild(kind, config.FETCH_KENNEL_BASE, containerUser());
+    const build = imageBuild(kind, config.FETCH_KENNEL_BASE, containerUser(), await othersImage(engine.docker, kind));
     made.set(kind, { at: Date.now(), build });
     return build;
   };
   const self: Images = {
     provide: async (kind, onProgress = () => {}, options = {}) => {
-      const build = buildOf(kind);
+      const build = await buildOf(kind);
       if (!options.fresh) {
         if (Date.now() - (seen.get(build.name) ?? 0) < REMEMBERED_MS) return build.name;
         if (await isLocal(engine, build.name)) {
@@ -46,6 +46,8 @@ export function images(engine: Engine, config: ImageConfig): Images {
           return build.name;
         }
       }
+      // our runner is taken from it
+      if (othersOf(kind)) await self.provide('tools', onProgress, { signal: options.signal });
       // a second caller waits for the running build and hears its progress
       const joined = building.get(build.name);
       const running = joined ?? { done: Promise.resolve(), listeners: new Set<(text: string) => void>() };
@@ -71,17 +73,33 @@ export function images(engine: Engine, config: ImageConfig): Images {
       return build.name;
     },
     state: async (kind) => {
-      const { name } = buildOf(kind);
       try {
+        const { name } = await buildOf(kind);
         const { Size, Created } = await engine.docker.getImage(name).inspect();
         return { name, bytes: Size, created: Created };
       } catch (error) {
-        if (statusOf(error) === 404) return null;
+        if (statusOf(error) === 404 || error instanceof OthersMissing) return null;
         throw error;
       }
     },
   };
   return self;
+}
+
+/** The image of others that has the program of an agent is made by its owner, and never fetched. */
+class OthersMissing extends KennelUnavailable {}
+
+async function othersImage(docker: Docker, kind: ImageKind): Promise<OthersImage | null> {
+  const name = othersOf(kind);
+  if (!name) return null;
+  try {
+    const { Id, Config } = await docker.getImage(name).inspect();
+    const command = [Config.Entrypoint ?? [], Config.Cmd ?? []].flat();
+    return { name, id: Id, command, folder: Config.WorkingDir || '/' };
+  } catch (error) {
+    if (statusOf(error) !== 404) throw error;
+    throw new OthersMissing(`The image ${name} is not on this machine. Build it as its own project says.`);
+  }
 }
 
 async function provideLocked(
@@ -94,7 +112,7 @@ async function provideLocked(
   const waiting = () => tell('Another process builds an image: waiting for it');
   await withLock('fetch-kennel-build', waiting, options.signal, async () => {
     if (!options.fresh && (await isLocal(engine, build.name))) return;
-    await provideBase(engine, config, tell, { pull: options.fresh, signal: options.signal });
+    if (!othersOf(build.kind)) await provideBase(engine, config, tell, { pull: options.fresh, signal: options.signal });
     await buildImage(engine, build, tell, options);
     await removeOld(engine.docker, build);
   });

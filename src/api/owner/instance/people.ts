@@ -3,6 +3,7 @@ import type { ChatTrust, OwnerChats, OwnerPeople, OwnerTelegram } from '../../..
 import { phoneIn } from '../../../domain/chat/words/commands.ts';
 import { trustedBySetting } from '../../../gateway/intake/commands/trusted.ts';
 import { listShares } from '../../../store/chats/shares.ts';
+import { namedPlaces } from '../../../store/owner/places.ts';
 import { chatsOfThreads, listGroups, listTrust, peopleNames } from '../../../store/owner/views/chats.ts';
 import { currentBot, telegramPeople } from '../../../store/telegram/bots.ts';
 import { replyTo } from '../../../store/turns/replies.ts';
@@ -18,7 +19,7 @@ import { chatFields, doing, lostChat } from '../shared.ts';
 const CHATS_LISTED = 200;
 const GROUPS_LISTED = 500;
 
-const autonomy = z.enum(['supervised', 'cautious', 'autonomous']);
+const autonomy = z.enum(['supervised', 'cautious', 'judged', 'autonomous']);
 const trust = z
   .object({
     chat: chatFields,
@@ -102,14 +103,22 @@ const people = z
     trusted: z.array(
       z.object({ phone: z.string(), name: z.string(), by_setting: z.boolean(), shares: z.array(z.string()) }),
     ),
-    groups: z.array(z.object({ name: z.string(), members: count().nullable(), thread_id: z.string().nullable() })),
+    groups: z.array(
+      z.object({
+        name: z.string(),
+        channel: z.string(),
+        members: count().nullable(),
+        thread_id: z.string().nullable(),
+        answered: z.boolean(),
+      }),
+    ),
   } satisfies Fields<OwnerPeople>)
   .meta({ id: 'OwnerPeople' });
 
 export const getPeople = endpoint({
   method: 'GET',
   path: '/v1/owner/people',
-  summary: 'Who may write on WhatsApp, and its groups',
+  summary: 'Who may write on WhatsApp, and the groups of all channels',
   answer: { schema: people, what: 'Phone numbers are digits.' },
   handle: async (_, { config, store: { db } }) => {
     const set = trustedBySetting(config);
@@ -147,6 +156,31 @@ export const postPerson = endpoint({
     const phone = requiredPhone(body.phone);
     if (!trustedBySetting(config).includes(phone)) await db.transaction().execute((tx) => trustPhone(tx, phone));
     return { message: `+${phone} may write to me on WhatsApp, and reaches only the projects that you share.` };
+  },
+});
+
+/** It is asked about like in the owner's own chat, because others get a say: with members, folder and rule. */
+export const postGroup = endpoint({
+  method: 'POST',
+  path: '/v1/owner/groups',
+  summary: 'Ask whether a group is answered',
+  body: z
+    .object({ group: z.string().trim().min(1).max(120).describe('Its name'), answered: z.boolean() })
+    .meta({ id: 'GroupRequest', examples: [{ group: 'Family (WhatsApp)', answered: true }] }),
+  answer: doing('The question is in the chat of the terminal, and among what waits for the owner.'),
+  refusals: { 404: 'There is no such group.', 409: 'That chat is at work.' },
+  handle: async ({ ctx, body }, { intake, store: { db } }) => {
+    const [group] = namedPlaces(await listGroups(db, ACCOUNT, GROUPS_LISTED), body.group);
+    if (!group) throw new ApiError(404, `There is no group ${body.group}`);
+    const { id: threadId } = await intake.consoleThread();
+    const said = await intake.say({
+      threadId,
+      // in quotes: a group may be called "us for everyone"
+      text: `/${body.answered ? 'answer' : 'stop answering'} in "${body.group}"`,
+      channelMessageId: requestKey(ctx, 'group', body),
+    });
+    if (said.kind !== 'turn') throw new ApiError(409, (await replyTo(db, said.inboxId)) ?? 'The chat is at work');
+    return { message: body.answered ? 'I ask you now, with its members and the rule.' : 'Nobody there is answered.' };
   },
 });
 

@@ -19,8 +19,8 @@ import {
 } from '../../../store/chats/sessions/program-sessions.ts';
 import { latestSeq } from '../../../store/chats/threads/events.ts';
 import { createThread } from '../../../store/chats/threads/threads.ts';
+import { contractToolOf, ourToolOf } from '../../../tools/contract-tools.ts';
 import type { RuntimeDeps } from '../shared/endpoint.ts';
-import { contractToolOf } from './contract-tools.ts';
 import { accessOf, admitted, CALL_RESULT, CHAT, CHAT_REPLY } from './offered.ts';
 import { stillWaits } from './results.ts';
 import type { ProgramSession } from './wire.ts';
@@ -86,7 +86,10 @@ export async function begin(deps: RuntimeDeps, call: ProgramCall): Promise<Begun
   if (!ofContract) return await beginCall(deps, call);
   const ours = ofContract.args(args);
   if (typeof ours === 'string') return { answer: said(ours, true) };
-  return await beginCall(deps, { ...call, request: { ...call.request, name: ofContract.of, args: ours } }, name);
+  const of = ourToolOf(ofContract, ours);
+  const fits = of === ofContract.of || admitted(of, deps.config.FETCH_MCP_SERVER_TOOLS);
+  if (fits !== true) return { answer: fits ?? said('It cannot be sent from here.', true) };
+  return await beginCall(deps, { ...call, request: { ...call.request, name: of, args: ours } }, name);
 }
 
 /**

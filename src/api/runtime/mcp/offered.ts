@@ -1,9 +1,9 @@
 import type { CallToolResult, OfferedTool } from '../../../adapters/mcp/serving/protocol.ts';
 import { closedTo } from '../../../domain/consent/policy.ts';
+import { contractToolOf, contractTools } from '../../../tools/contract-tools.ts';
 import { declarationOf } from '../../../tools/declarations.ts';
 import { tools } from '../../../tools/registry.ts';
 import type { Tool } from '../../../tools/tool.ts';
-import { contractToolOf, contractTools } from './contract-tools.ts';
 
 /** FETCH_MCP_SERVER_TOOLS: what a program may call. */
 type Offering = 'read' | 'all';
@@ -16,6 +16,8 @@ const OF_A_CHAT: ReadonlySet<string> = new Set([
   'read_attachment',
   'read_output',
   'preferences',
+  'chats',
+  'conversation_search',
 ]);
 /** SAFE in a chat, and yet it ends something. */
 const ENDS: ReadonlySet<string> = new Set(['app_control']);
@@ -34,7 +36,9 @@ const onlyReads = (tool: Tool): boolean =>
   !ENDS.has(tool.name);
 
 const fits = (tool: Tool, offering: Offering): boolean => offering === 'all' || onlyReads(tool);
-const isOffered = (tool: Tool, offering: Offering): boolean => !OF_A_CHAT.has(tool.name) && fits(tool, offering);
+/** A tool that has the name of one of the contract is offered by that. */
+const isOffered = (tool: Tool, offering: Offering): boolean =>
+  !OF_A_CHAT.has(tool.name) && !contractToolOf(tool.name) && fits(tool, offering);
 
 export const CHAT = 'deepseek';
 export const CHAT_REPLY = 'deepseek-reply';

@@ -2,7 +2,7 @@ import { type CallToolResult, said } from '../../../adapters/mcp/serving/protoco
 import { bytesOfAttachment } from '../../../store/chats/messages/attachments.ts';
 import { outcomeOfTurn, type TurnOutcome } from '../../../store/chats/sessions/program-sessions.ts';
 import type { Db } from '../../../store/postgres/database.ts';
-import { contractToolOf } from './contract-tools.ts';
+import { contractToolOf } from '../../../tools/contract-tools.ts';
 import { CALL_RESULT } from './offered.ts';
 
 /** A question that holds up a call. */

@@ -75,6 +75,15 @@ export const retryRequest = z
   .object({ depth: depth(), prompt: text().describe('What is said in its place') })
   .meta({ id: 'RetryRequest', examples: [{}, { prompt: 'Only the tests, please' }] });
 
+export const shipRequest = z
+  .object({
+    action: z.enum(['start', 'status', 'merge', 'stop']).nullish(),
+    title: z.string().max(150).nullish(),
+    merge: z.enum(['ask', 'green']).nullish().describe('green: merged by itself when all is green'),
+    workspace: z.string().max(100).nullish().describe('The active one when left out'),
+  })
+  .meta({ id: 'ShipRequest', examples: [{}, { title: 'Add a login', merge: 'green' }] });
+
 export const createSessionRequest = z
   .object({ thread_id: z.string(), title: text().describe('Becomes the title of the thread') })
   .meta({ id: 'CreateSessionRequest', examples: [{ thread_id: 'thr_0123456789abcdef', title: 'Release 1.2' }] });

@@ -114,6 +114,8 @@ interface Now {
   /** the state of the work */
   text: string | null;
   map?: string | null;
+  /** the registered group that the chat is */
+  group?: string | null;
   /** the person's clock: when the turn began, and when a long wait has made that untrue */
   clock?: { began: string; since?: string };
 }
@@ -145,6 +147,8 @@ export function toModelMessages(
     // keep it
     if (now.clock && said.ord === now.before)
       out.push({ role: 'user', content: timeNote(`It is ${now.clock.began}.`) });
+    if (now.group != null && said.ord === now.before)
+      out.push({ role: 'user', content: note('the group, as its channel names it', now.group) });
     if (now.text !== null && said.ord === now.before)
       out.push({ role: 'user', content: note('the state of the work, from the records', now.text) });
     if (now.map != null && said.ord === now.before)

@@ -97,11 +97,38 @@ export function parseTaskOrder(text: string): TaskOrder | null {
   return order && { order, taskId };
 }
 
+/** Something that a whole message says to a coding task. */
+interface Telling {
+  /** id or number of the task; null for the only one, or the only one of this agent */
+  taskId: string | null;
+  agent: AgentName | null;
+  words: string;
+}
+
+/** `tell 2: use npm`, `tell the agent: …`, `tell claude: …`. The colon tells it from words to the model. */
+export function parseTell(text: string): Telling | null {
+  const [, whom = '', words = ''] = /^\s{0,9}\/?tell ([a-z0-9_ ]{1,40}):([\s\S]+)$/i.exec(text) ?? [];
+  const said = whom.trim().toLowerCase().replace(/^the /, '').split(/ +/);
+  const taskId = /^(?:tsk_[a-z0-9]+|\d{1,5})$/.test(said.at(-1)!) ? said.pop()! : null;
+  const name = said.join(' ');
+  const agent = isAgent(name) ? name : null;
+  const isMeant = agent !== null || name === 'agent' || name === 'task' || (name === '' && taskId !== null);
+  return isMeant && words.trim() !== '' ? { taskId, agent, words: words.trim() } : null;
+}
+
 /** How much the chat trusts the agent from now on, when the whole message says it. */
 export function parseAutonomy(text: string): 'supervised' | 'cautious' | 'autonomous' | null {
   if (isTooLong(text)) return null;
   const word = /^(?:\/|be |mode )?(supervised|cautious|autonomous|auto)[.!]*$/.exec(text.trim().toLowerCase())?.[1];
   return word === 'auto' ? 'autonomous' : ((word as 'supervised' | 'cautious' | 'autonomous' | undefined) ?? null);
+}
+
+/** Who judges in the chat from now on, when the whole message says it: a model, or rules alone (null). */
+export function parseJudged(text: string): { model: string | null } | null {
+  if (isTooLong(text)) return null;
+  const [said, model] =
+    /^\/?(?:be |mode )?judged(?: by ([\w:/@+-][\w.:/@+-]{0,120}))?$/i.exec(withoutFullStop(text.trim())) ?? [];
+  return said === undefined ? null : { model: model === undefined || /^rules$/i.test(model) ? null : model };
 }
 
 /** The digits of an international phone number; null when it is none. */
@@ -159,6 +186,8 @@ export interface ApprovalAnswer {
   skip: boolean;
   /** what this chat may do from now on, even after it has read text of others; `asked`: what this question is about */
   always?: Sink | 'asked';
+  /** its kind of action in its project, where a judge finds that it fits */
+  inProject?: true;
 }
 
 const isSink = (word: string): word is Sink => (SINKS as readonly string[]).includes(word);
@@ -175,7 +204,7 @@ export function parseAskAgain(text: string): Sink | null | undefined {
 }
 
 /** The reply when permissions were taken back. */
-export const askAgainText = (taken: readonly Sink[]): string =>
+export const askAgainText = (taken: readonly string[]): string =>
   taken.length > 0
     ? `From now on I ask again before: ${taken.join(', ')}.`
     : 'Nothing of that was allowed for good in this chat, so I ask anyway.';
@@ -198,6 +227,8 @@ export function parseApproval(text: string): ApprovalAnswer | null {
   const sink = /^(?:yes|allow) always for (?:the )?([a-z]+)$/.exec(words)?.[1];
   if (sink !== undefined)
     return isSink(sink) ? { decision: 'allow', remember: false, skip: false, always: sink } : null;
+  if (/^(?:(?:yes|allow) )?always (?:for|in) this project$/.test(words))
+    return { decision: 'allow', remember: false, skip: false, inProject: true };
   if (words === 'always') return { decision: 'allow', remember: false, skip: false, always: 'asked' };
   if (yesAll.includes(words) || /^👍\p{Emoji_Modifier}? all$/u.test(words))
     return { decision: 'allow', remember: true, skip: false };

@@ -1,5 +1,6 @@
 import { parseBringIn } from './bring-in.ts';
 import { type ApprovalAnswer, chooseOption, isStrayNumber, isTooLong, numberIn, parseApproval } from './commands.ts';
+import { parseTogether } from './race-words.ts';
 
 /** What the meaning of a reply depends on: an open question. */
 export interface Asked {
@@ -155,6 +156,9 @@ const isBare = (reply: string, open: readonly Asked[]): boolean =>
 
 /** Words that ask for something else, and change no plan. */
 const isForModel = (reply: string): boolean =>
-  /^\s{0,20}\/?plan\s{0,5}:/i.test(reply) || parseBringIn(reply) !== null || /^\/?(?:undo|redo)\b/i.test(reply.trim());
+  /^\s{0,20}\/?plan\s{0,5}:/i.test(reply) ||
+  parseBringIn(reply) !== null ||
+  parseTogether(reply) !== null ||
+  /^\/?(?:undo|redo)\b/i.test(reply.trim());
 
 const idsOf = (questions: readonly Asked[]): string[] => questions.map(({ id }) => id);

@@ -1,23 +1,51 @@
+import { parseGroupOrder } from '../groups.ts';
 import { parseBringIn } from './bring-in.ts';
 import { isTooLong, plainWords } from './commands.ts';
+import { parseBring, parseTogether } from './race-words.ts';
+import { parseShip } from './ship-words.ts';
 
 /** Messages whose words say which tool is meant, so that no model has to be asked. */
 
 interface NamedTool {
-  name: 'workspace_clone' | 'undo' | 'cron_delete' | 'app_control' | 'task_create';
+  name:
+    | 'workspace_clone'
+    | 'undo'
+    | 'cron_delete'
+    | 'app_control'
+    | 'task_create'
+    | 'task_bring'
+    | 'ship'
+    | 'register_group';
   arguments: object;
 }
 
-/** The tool that a whole message means; null for every other message. */
-export function toolInWords(text: string): NamedTool | null {
+/** The calls that a whole message means; none for every other message. */
+export function toolsInWords(text: string): NamedTool[] {
+  const together = parseTogether(text);
+  if (together) {
+    const { tasks, workspace } = together;
+    return tasks.map((task) => ({ name: 'task_create', arguments: { ...task, ...(workspace && { workspace }) } }));
+  }
+  const tool = toolInWords(text);
+  return tool ? [tool] : [];
+}
+
+function toolInWords(text: string): NamedTool | null {
+  const bring = parseBring(text);
+  if (bring) return { name: 'task_bring', arguments: bring };
   const from = parseBringIn(text);
   if (from) return { name: 'workspace_clone', arguments: from };
   const undo = parseUndo(text);
   if (undo) return { name: 'undo', arguments: undo };
   const task = parseTaskStart(text);
   if (task) return { name: 'task_create', arguments: task };
+  const ship = parseShip(text);
+  if (ship) return { name: 'ship', arguments: ship };
   const app = parseApp(text);
   if (app) return { name: 'app_control', arguments: app };
+  // with a slash: in a sentence, the words are about something else
+  const group = text.startsWith('/') ? parseGroupOrder(text) : null;
+  if (group) return { name: 'register_group', arguments: group };
   const schedule = parseScheduleRemoval(text);
   return schedule === null ? null : { name: 'cron_delete', arguments: { cron: schedule } };
 }
@@ -68,6 +96,9 @@ export function parseUndo(text: string): UndoOrder | null {
   return what === undefined ? null : { what };
 }
 
+/** How the result of a task ends that began together with others. */
+export const BESIDE_OTHERS = 'It works beside the others of this message.';
+
 /**
  * The result of a tool as a person is told it, where no model says it in its own words: without the id of a new task,
  * which only a model needs.
@@ -76,6 +107,8 @@ export function toldToPerson(result: string): string {
   const [, workspace, planned] =
     /^Created task tsk_\w+: .* → [\w-]+ in ([\w.-]+)\. (It begins with a plan)?/s.exec(result) ?? [];
   if (workspace === undefined) return withoutIds(result);
+  if (result.endsWith(BESIDE_OTHERS))
+    return `The agents are working in ${workspace}, each on a branch of its own. I write when one is done, and compare them when all are.`;
   return planned
     ? `The agent in ${workspace} makes a plan first. It comes here, and nothing is changed before your yes.`
     : `The agent is working in ${workspace}. I write when it is done.`;

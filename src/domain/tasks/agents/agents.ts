@@ -1,4 +1,4 @@
-import { factsOf, hasModel } from '../../../../kennel/agents/registry.ts';
+import { factsOf, hasModel, imageOf } from '../../../../kennel/agents/registry.ts';
 import type { AgentName } from '../../../contracts/kennel.ts';
 import { loginsOf, type ModelSetting, modelSetting } from './agent-settings.ts';
 
@@ -94,10 +94,11 @@ export function chooseAgent({ wanted, allowed, ready, named, unattended }: Agent
       : { ok: false, why: found?.why ?? `${factsOf(wanted).label} is not ready on this host.` };
   }
   const possible = allowed.filter((name): name is AgentName => ready.some((each) => each.name === name && each.ready));
-  const choices = possible.some(hasModel) ? possible.filter(hasModel) : possible;
+  const models = possible.filter((name) => hasModel(name) && !imageOf(name));
+  const choices = models.length > 0 ? models : possible.filter((name) => !imageOf(name));
   const [first] = choices;
   if (!first) {
-    const missing = ready.flatMap((each) => (each.why && allowed.includes(each.name) ? [each.why] : []));
+    const missing = ready.flatMap(({ name, why }) => (why && allowed.includes(name) && !imageOf(name) ? [why] : []));
     return { ok: false, why: ['No coding agent is ready.', ...missing].join(' ') };
   }
   if (choices.length === 1 || unattended) return { ok: true, agent: first };

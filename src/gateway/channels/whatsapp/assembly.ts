@@ -4,6 +4,7 @@ import { readAccount, tellElsewhere } from '../../../store/whatsapp/account.ts';
 import { KEPT_DAYS, pruneContent } from '../../../store/whatsapp/prune.ts';
 import type { ChannelSender, Gateway } from '../channel.ts';
 import { learnMappings } from './inbound/directory.ts';
+import { compareGroups, followGroups } from './inbound/memberships.ts';
 import { Receiver } from './inbound/receive.ts';
 import { loadBaileys, tolerateStrayRejections } from './library/baileys.ts';
 import { silenceConsole } from './library/silence.ts';
@@ -24,7 +25,7 @@ export function assemble(gateway: Gateway, account: string): { stop(): Promise<v
   let connection: ReturnType<typeof startConnection> | null = null;
   const live: CurrentLive = () => connection?.live() ?? null;
   const receiver = new Receiver({ ...deps, intake, live, receives: () => connection?.receives() ?? false });
-  const groups = new GroupCache({ ...deps, live });
+  const groups = new GroupCache({ ...deps, live, fetched: (all) => compareGroups({ ...deps, intake }, all) });
   const sender = whatsappSender({ ...deps, live, groupOf: groups.cachedGroupMetadata, stuck: exit });
   const stopPruning = startPruning(deps);
   connection = startConnection({
@@ -38,6 +39,7 @@ export function assemble(gateway: Gateway, account: string): { stop(): Promise<v
       trackReceipts(deps),
       typing(deps),
       groups.onOpen,
+      followGroups({ ...deps, intake, groupOf: groups.cachedGroupMetadata }),
       warnOfIdlePhone(deps),
       serveWhileOpen(gateway, sender),
     ],

@@ -4,6 +4,7 @@ import { mayTrust } from '../../../domain/consent/policy.ts';
 import { shownHost } from '../../../domain/tasks/egress.ts';
 import { findName } from '../../../domain/tasks/workspace-names.ts';
 import { suggestion } from '../../../domain/text/nearest.ts';
+import { groupOfChat } from '../../../store/chats/groups.ts';
 import { listShares } from '../../../store/chats/shares.ts';
 import { egressText, revokeRules } from '../../../store/kennel/egress-rules.ts';
 import {
@@ -24,7 +25,7 @@ export const projects = command({
   parse: saying('projects', '/ls', 'workspaces', 'list projects', 'list workspaces', 'my projects', 'show projects'),
   mayAnswer: true,
   run: async (_, { tx, by }) => {
-    const [rows, active] = await Promise.all([reachable(tx.now, by), activeWorkspace(tx.now, tx.chatId)]);
+    const [rows, active] = await Promise.all([reachable(tx.now, tx.chatId, by), activeWorkspace(tx.now, tx.chatId)]);
     if (rows.length === 0)
       return 'There is no project yet. Say `make a workspace named demo`, or bring one in: `clone https://…`, `open /path/of/a/folder`.';
     const many = new Set(rows.map(({ host }) => host)).size > 1;
@@ -51,7 +52,7 @@ export const project = command({
   },
   mayAnswer: true,
   run: async ({ name, certain }, { tx, by, config }) => {
-    const rows = await reachable(tx.now, by);
+    const rows = await reachable(tx.now, tx.chatId, by);
     const names = [...new Set(rows.map((row) => row.name))];
     const found = findName(name, names);
     // "project management" is about something else
@@ -64,12 +65,15 @@ export const project = command({
   },
 });
 
-/** For somebody else than the owner, a project that is not shared with them does not exist. */
-async function reachable(tx: Tx, by: Identity): Promise<WorkspaceRow[]> {
-  const rows = await listWorkspaces(tx);
-  if (mayTrust(by)) return rows;
+/**
+ * For somebody else than the owner, a project that is not shared with them does not exist; in a registered group none
+ * but its folder.
+ */
+async function reachable(tx: Tx, chatId: string, by: Identity): Promise<WorkspaceRow[]> {
+  const [rows, group] = await Promise.all([listWorkspaces(tx), groupOfChat(tx, chatId)]);
+  if (mayTrust(by)) return group ? rows.filter(({ name }) => name === group.folder) : rows;
   const shared = (await listShares(tx)).filter(({ person }) => person === by.id).map(({ workspace }) => workspace);
-  return rows.filter(({ name }) => shared.includes(name));
+  return rows.filter(({ name }) => name === group?.folder || shared.includes(name));
 }
 
 export const egressCommand = command({

@@ -7,20 +7,22 @@ import { usage, version } from './about.ts';
 import type { Command, CommandContext, CommandMessage, Outcome } from './command.ts';
 import { clear, help, newConversation, status, stop } from './conversation.ts';
 import { toolsCommand } from './extensions.ts';
+import { answerIn, exportChat, groups } from './groups.ts';
 import { greeting, helpOf } from './help.ts';
 import { forget, memories } from './memories.ts';
 import { chooseModel, model } from './model.ts';
 import { preferences, signCommand } from './preferences.ts';
 import { egressCommand, project, projects } from './projects.ts';
 import { remind, removeSchedule, schedules } from './schedules.ts';
-import { orderCommand, tasks } from './tasks.ts';
-import { apps, bringIn, undo } from './tools.ts';
-import { askAgain, autonomy, plan, plans } from './trust.ts';
+import { choice, orderCommand, tasks, tellCommand, together } from './tasks.ts';
+import { apps, bringIn, ship, undo } from './tools.ts';
+import { askAgain, autonomy, judged, plan, plans, rules } from './trust.ts';
 import { shareCommand, telegramCommand, trustedCommand } from './trusted.ts';
 
 /** Every command, in the order in which a message is compared with them and in which `help` lists them. */
 export const COMMANDS: readonly Command[] = [
   orderCommand,
+  tellCommand,
   stop,
   status,
   help((about, context) => helpOf(about, context, COMMANDS)),
@@ -29,8 +31,11 @@ export const COMMANDS: readonly Command[] = [
   project,
   plans,
   plan,
+  together,
+  choice,
   tasks,
   undo,
+  ship,
   apps,
   remind,
   schedules,
@@ -38,6 +43,8 @@ export const COMMANDS: readonly Command[] = [
   newConversation,
   clear,
   autonomy,
+  judged,
+  rules,
   askAgain,
   preferences,
   memories,
@@ -47,6 +54,9 @@ export const COMMANDS: readonly Command[] = [
   trustedCommand,
   shareCommand,
   telegramCommand,
+  groups,
+  answerIn,
+  exportChat,
   signCommand,
   usage,
   model,

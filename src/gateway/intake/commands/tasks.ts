@@ -1,10 +1,12 @@
 import { factsOf } from '../../../../kennel/agents/registry.ts';
 import type { Arrival } from '../../../contracts/conversation.ts';
-import { parseTaskOrder, type TaskOrder } from '../../../domain/chat/words/commands.ts';
+import { parseTaskOrder, parseTell, type TaskOrder } from '../../../domain/chat/words/commands.ts';
+import { bringWords, parseChoice, parseTogether } from '../../../domain/chat/words/race-words.ts';
 import { inline } from '../../../domain/text/foreign-text.ts';
 import { ago, span } from '../../../domain/time.ts';
 import { cut } from '../../../store/chats/ids.ts';
 import { listHosts } from '../../../store/kennel/hosts.ts';
+import { heardWhen, tellTask, WORDS_CHARS } from '../../../store/kennel/tasks/task-words.ts';
 import {
   isLimited,
   markOrdered,
@@ -13,9 +15,11 @@ import {
   taskNumbers,
   tasksOfChat,
 } from '../../../store/kennel/tasks/tasks.ts';
+import { latestTogether } from '../../../store/kennel/tasks/together.ts';
 import type { Tx } from '../../../store/postgres/database.ts';
 import { openLimits } from '../../../store/turns/limits.ts';
 import { command, saying } from './command.ts';
+import { toolTurn } from './tools.ts';
 
 /** The coding tasks of a chat, with what to say next. */
 
@@ -63,6 +67,39 @@ const liveLine = (task: Task): string => `${task.harness} in ${task.workspace}: 
 const overLine = (task: Task): string =>
   `in ${task.workspace}: ${goalOf(task)} (${ENDED[task.state]} ${ago(Date.now() - task.ended_at!.getTime())})`;
 
+/** As a message like any other: its words say which tasks begin. */
+export const together = command({
+  topic: 'tasks',
+  help: [
+    '`race 3: …` has three agents try the same at once, `race claude, codex: …` those two; you choose by a number. `split: one; two` has parts done at once, and `merge` brings them in one after the other',
+  ],
+  parse: parseTogether,
+  mayContinue: true,
+  run: async () => null,
+});
+
+/** A number, while the work of tasks that began together waits to be brought in. Otherwise it is for the model. */
+export const choice = command({
+  topic: 'tasks',
+  help: [],
+  parse: parseChoice,
+  mayAnswer: true,
+  mayContinue: true,
+  run: async (chosen, context) => {
+    const waiting = await latestTogether(context.tx.now, context.tx.chatId);
+    if (!waiting || !(waiting.isAsking || (chosen !== 'all' && chosen.again))) return null;
+    const { kind, tasks: all } = waiting;
+    const able = (task: Task | undefined) => task?.state === 'completed' && Boolean(task.result?.changes?.files.length);
+    const fitting = chosen === 'all' ? all.filter(able) : all.slice(chosen.attempt - 1, chosen.attempt);
+    if (chosen === 'all' && kind === 'race') return 'Of attempts at the same, one is chosen: answer with its number.';
+    if (fitting.length === 0) return chosen === 'all' ? 'None of them changed anything.' : null;
+    if (!fitting.every(able)) return 'That one changed nothing that could be brought in.';
+    const numbers = await taskNumbers(context.tx.now, context.tx.chatId);
+    const named = fitting.map(({ id }) => String(numbers.get(id)));
+    return toolTurn(context, bringWords({ tasks: named, workspace: fitting[0]!.workspace }));
+  },
+});
+
 /** It works without a model, as stopping must. */
 export const orderCommand = command({
   topic: 'tasks',
@@ -78,6 +115,39 @@ export const orderCommand = command({
   },
 });
 
+/** Its agent receives the words as its next prompt. */
+export const tellCommand = command({
+  topic: 'tasks',
+  help: [
+    '`tell 1: …` says something to a coding task at work, which its agent hears once it is done with what it does',
+  ],
+  parse: parseTell,
+  mayContinue: true,
+  run: async ({ taskId, agent, words }, { tx: { now, chatId }, inboxId }) => {
+    const live = await tasksOfChat(now, chatId, { live: true, limit: 50 });
+    // no task could be meant: the words are for the model
+    if (live.length === 0 && !taskId?.startsWith('tsk_')) return null;
+    const numbers = await taskNumbers(now, chatId);
+    const fitting = live.filter(
+      (task) => (!taskId || isNamed(task, taskId, numbers)) && (!agent || task.harness === agent),
+    );
+    const [task] = fitting;
+    if (!task) return noSuchTask(live, numbers);
+    if (fitting.length > 1)
+      return `Which one?${list(fitting, numbers)}\nSay for example: tell ${numbers.get(task.id)}: ${cut(words, 60)}`;
+    if (words.length > WORDS_CHARS) return `That is too long for a coding task: ${WORDS_CHARS} characters at most.`;
+    if (!(await tellTask(now, { id: `say_${inboxId}`, taskId: task.id, text: words })))
+      return `The agent in ${task.workspace} has just ended.`;
+    return `The agent in ${task.workspace} hears that ${heardWhen(task)}.`;
+  },
+});
+
+const isNamed = ({ id }: Task, name: string, numbers: ReadonlyMap<string, number>): boolean =>
+  name === id || name === String(numbers.get(id));
+
+const noSuchTask = (live: readonly Task[], numbers: ReadonlyMap<string, number>): string =>
+  `No such task is running in this chat.${live.length > 0 ? ` There is:${list(live, numbers)}` : ''}`;
+
 /** What an order means for the coding tasks of its chat: a signal, a question which task is meant, or nothing. */
 export async function taskOrder(
   tx: Tx,
@@ -88,8 +158,8 @@ export async function taskOrder(
   // without a task, a number is about something else
   if (live.length === 0 && !order.taskId?.startsWith('tsk_')) return null;
   const numbers = await taskNumbers(tx, said.chatId);
-  const isNamed = ({ id }: Task) => order.taskId === id || order.taskId === String(numbers.get(id));
-  const fitting = order.taskId ? live.filter(isNamed) : meant(live, order);
+  const { taskId } = order;
+  const fitting = taskId ? live.filter((task) => isNamed(task, taskId, numbers)) : meant(live, order);
   const [task] = fitting;
   if (task && fitting.length === 1) {
     const problem = await goOnNow(tx, task, order);
@@ -97,8 +167,7 @@ export async function taskOrder(
     await markOrdered(tx, task.id, order.order);
     return { kind: 'task', inboxId: said.inboxId, taskId: task.id, order: order.order };
   }
-  if (order.taskId)
-    return `No such task is running in this chat.${live.length > 0 ? ` There is:${list(live, numbers)}` : ''}`;
+  if (taskId) return noSuchTask(live, numbers);
   // no task could be meant: the words are for the model, or for the reply that nothing runs
   if (fitting.length === 0) return null;
   return `Which one?${list(fitting, numbers)}\nSay for example: ${said.text.trim()} ${numbers.get(fitting[0]!.id)}`;

@@ -1,4 +1,5 @@
 import { parseBringIn } from '../../../domain/chat/words/bring-in.ts';
+import { parseShip } from '../../../domain/chat/words/ship-words.ts';
 import { parseApp, parseUndo } from '../../../domain/chat/words/tool-words.ts';
 import { type CommandContext, command } from './command.ts';
 
@@ -23,6 +24,16 @@ export const undo = command({
     '`undo` takes back what the last coding task changed, or the edits and commands of the last turn, `undo all` all of it, `redo` the last undo',
   ],
   parse: parseUndo,
+  mayAnswer: 'question',
+  run: async (_, context) => toolTurn(context, context.text),
+});
+
+export const ship = command({
+  topic: 'tasks',
+  help: [
+    '`ship` makes a pull request of the project and watches it to its merge, `ship and merge when green` merges it, too; `ship status`, `ship merge` and `ship stop` are about the one that is open',
+  ],
+  parse: parseShip,
   mayAnswer: 'question',
   run: async (_, context) => toolTurn(context, context.text),
 });

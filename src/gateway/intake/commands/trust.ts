@@ -1,8 +1,8 @@
-import { askAgainText, parseAskAgain, parseAutonomy } from '../../../domain/chat/words/commands.ts';
+import { askAgainText, parseAskAgain, parseAutonomy, parseJudged } from '../../../domain/chat/words/commands.ts';
 import { parsePlanPreference, planPreferenceText } from '../../../domain/chat/words/plan-words.ts';
 import { planFirst, setPlanFirst } from '../../../store/chats/threads/threads.ts';
-import { trust } from '../../../store/turns/replies.ts';
-import { takeGrantsBack } from '../../../store/turns/steps/taint.ts';
+import { takeBack, trust } from '../../../store/turns/replies.ts';
+import { answersByKind } from '../../../store/turns/steps/kinds.ts';
 import { command, saying } from './command.ts';
 
 /** How much is done without asking. */
@@ -18,14 +18,49 @@ export const autonomy = command({
     trust(tx.now, { threadId: tx.threadId, chatId: tx.chatId, autonomy: wanted, shared, owned }),
 });
 
+export const judged = command({
+  topic: 'trust',
+  help: [
+    '`judged` is between cautious and autonomous: what you allowed with `always for this project` is no question where it fits your words; `judged by MODEL` has a model decide that',
+  ],
+  parse: parseJudged,
+  mayAnswer: true,
+  run: ({ model }, { tx, shared, owned }) =>
+    trust(tx.now, { threadId: tx.threadId, chatId: tx.chatId, autonomy: 'judged', model, shared, owned }),
+});
+
+const KINDS_LISTED = 30;
+
+/** What people said to each kind of question, and which of them are none any more. */
+export const rules = command({
+  topic: 'trust',
+  help: [
+    '`rules` lists what I ask about in your projects, how often the answer was yes and no, and what is no question any more',
+  ],
+  parse: saying('rules'),
+  mayAnswer: true,
+  run: async (_, { tx }) => {
+    const kinds = await answersByKind(tx.now, tx.chatId, KINDS_LISTED);
+    if (kinds.length === 0) return 'I have not asked here about any action in a project yet.';
+    const lines = kinds.map(
+      ({ label, workspace, yes, no, allowed }) =>
+        `- ${label} in ${workspace}: ${yes} yes, ${no} no${allowed ? ', no question in judged mode' : ''}`,
+    );
+    return [
+      ...lines,
+      ...(kinds.some(({ allowed }) => allowed) ? ['"ask again" takes back what is no question.'] : []),
+    ].join('\n');
+  },
+});
+
 export const askAgain = command({
   topic: 'trust',
-  help: ['`ask again` takes back what you allowed for good with `yes always for …`'],
+  help: ['`ask again` takes back what you allowed for good with `yes always for …` and `always for this project`'],
   parse: (text) => {
     const sink = parseAskAgain(text);
     return sink === undefined ? null : { sink };
   },
-  run: async ({ sink }, { tx }) => askAgainText(await takeGrantsBack(tx.now, tx.chatId, sink)),
+  run: async ({ sink }, { tx }) => askAgainText(await takeBack(tx.now, tx.chatId, sink)),
 });
 
 export const plans = command({

@@ -1,6 +1,7 @@
 import type { Client } from '@temporalio/client';
 import { startReminder } from '../../../adapters/workflows.ts';
 import type { Config } from '../../../config.ts';
+import { settledShipments } from '../../../store/kennel/shipments/shipments.ts';
 import { settledTasks } from '../../../store/kennel/tasks/tasks.ts';
 import type { Db } from '../../../store/postgres/database.ts';
 import { settledCrons } from '../../../store/routines/crons.ts';
@@ -10,7 +11,7 @@ import { Holdings } from './holdings.ts';
 import { compareRun, scheduleComparison } from './routines.ts';
 import { compareSends } from './sends.ts';
 import { startStuckOver } from './start-over.ts';
-import { compareTask } from './tasks.ts';
+import { compareShipment, compareTask } from './tasks.ts';
 import { compareTurn } from './turns.ts';
 import { Walk, type Walked } from './walk.ts';
 
@@ -29,7 +30,10 @@ const LATELY_MS = 600_000;
  */
 const RESTS = 4;
 
-export type Reconciled = Record<'turns' | 'tasks' | 'runs' | 'schedules' | 'reminders' | 'sends' | 'stuck', Walked>;
+export type Reconciled = Record<
+  'turns' | 'tasks' | 'shipments' | 'runs' | 'schedules' | 'reminders' | 'sends' | 'stuck',
+  Walked
+>;
 
 /** Each call is one round. */
 export interface Reconcile {
@@ -43,8 +47,8 @@ export interface Reconcile {
 }
 
 /**
- * Compares the database with the Temporal server and restores what the server lost: turns, answers, orders, tasks, runs
- * of routines, schedules, reminders and queued messages. The cause may be a terminated workflow, a server that lost its
+ * Compares the database with the Temporal server and restores what the server lost: turns, answers, orders, tasks,
+ * pull requests, runs of routines, schedules, reminders and queued messages. The cause may be a terminated workflow, a server that lost its
  * last moments, a restored backup, or deleted data. What the database itself lost is ended, and the person is told.
  */
 export function createReconcile(deps: { db: Db; temporal: Client; config: Config }): Reconcile {
@@ -65,6 +69,10 @@ export function createReconcile(deps: { db: Db; temporal: Client; config: Config
   const tasks = new Walk(
     (after, limit) => settledTasks(db, ageMs, after, limit),
     (task) => task.id,
+  );
+  const shipments = new Walk(
+    (after, limit) => settledShipments(db, ageMs, after, limit),
+    (shipment) => shipment.id,
   );
   const runs = new Walk(
     (after, limit) => openRuns(db, ageMs, after, limit),
@@ -89,6 +97,7 @@ export function createReconcile(deps: { db: Db; temporal: Client; config: Config
       stuck: await startStuckOver(temporal, rounds++ < ROUNDS_AFTER_START),
       turns: await turns.round((turn) => compareTurn(db, holdings, turn)),
       tasks: await tasks.round((task) => compareTask(deps, holdings, task)),
+      shipments: await shipments.round((shipment) => compareShipment(deps, holdings, shipment)),
       runs: await runs.round((run) => compareRun(temporal, holdings, run)),
       schedules: await crons.round(scheduleComparison(deps, updated)),
       reminders: await reminders.round((reminder) => startReminder(temporal, reminder)),

@@ -1,6 +1,7 @@
 import type { Arrival } from '../../../contracts/conversation.ts';
 import { DAY, HOUR } from '../../../domain/time.ts';
 import { createLog } from '../../../log.ts';
+import { pruneTalk } from '../../../store/chats/groups.ts';
 import { arrivalOf, type Unsignalled, unsignalled } from '../../../store/chats/messages/inbox.ts';
 import { idleSessions } from '../../../store/chats/sessions/sessions.ts';
 import { type IntakeDeps, IntakeError, isServerAway, signalArrival } from '../signal.ts';
@@ -131,14 +132,16 @@ function tell(log: Log, reconciled: Partial<Reconciled>): boolean {
 const AT_ONCE = 200;
 
 /**
- * Erases the texts of sessions in which nothing was said for FETCH_KEEP_DAYS, as their deletion does. One at work is
+ * Erases what was said in groups and never read, and the texts of sessions in which nothing was said for
+ * FETCH_KEEP_DAYS, as their deletion does. One at work is
  * left for a later round.
  */
 function retention(deps: Pick<IntakeDeps, 'db' | 'config'>, log: ReturnType<typeof createLog>): () => Promise<number> {
   return async () => {
     const days = deps.config.FETCH_KEEP_DAYS;
-    if (days === undefined) return HOUR;
     try {
+      await pruneTalk(deps.db);
+      if (days === undefined) return HOUR;
       const deleted = await deleteIdle(deps, new Date(Date.now() - days * DAY));
       if (deleted > 0) log.info({ deleted, days }, 'erased sessions that were older than FETCH_KEEP_DAYS');
     } catch (error) {

@@ -1,10 +1,14 @@
 import { type Client, WorkflowExecutionAlreadyStartedError } from '@temporalio/client';
+import { startShipment } from '../../../adapters/workflows.ts';
 import { AGENT_QUEUE } from '../../../contracts/ids.ts';
 import { CODING_TASK, decidedSignal, orderedSignal } from '../../../contracts/signals.ts';
 import type { TaskInput } from '../../../contracts/task.ts';
+import { shipmentInputOf } from '../../../domain/shipping/input.ts';
 import { taskPage } from '../../../domain/tasks/page.ts';
 import { MINUTE } from '../../../domain/time.ts';
 import { cut } from '../../../store/chats/ids.ts';
+import { channelOfChat } from '../../../store/chats/threads/threads.ts';
+import { type Shipment, tasksOfShipment } from '../../../store/kennel/shipments/shipments.ts';
 import { isLimited, isOver, orderedOf, type TaskWithQuestion } from '../../../store/kennel/tasks/tasks.ts';
 import { type IntakeDeps, signalTask, taskInput } from '../signal.ts';
 import type { Holdings } from './holdings.ts';
@@ -103,4 +107,19 @@ async function endOf(temporal: Client, task: TaskWithQuestion): Promise<NonNulla
     state,
     reason: 'It had ended before my records were restored to an earlier time; this is what is left of it.',
   };
+}
+
+/**
+ * A pull request that is watched needs its workflow. A lost one begins again at the commit that was pushed last, and
+ * finds its tasks, questions and comments. Answers and orders need no signal: each look reads them from the store.
+ */
+export async function compareShipment(
+  { db, temporal, config }: IntakeDeps,
+  holdings: Holdings,
+  shipment: Shipment,
+): Promise<boolean> {
+  const { status } = await holdings.of(shipment.workflow_id, []);
+  if (status === 'RUNNING') return false;
+  const [channel, tasks] = await Promise.all([channelOfChat(db, shipment.chat_id), tasksOfShipment(db, shipment.id)]);
+  return await startShipment(temporal, shipmentInputOf(shipment, { channel, settings: config, passes: tasks.length }));
 }

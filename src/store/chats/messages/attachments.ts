@@ -33,7 +33,7 @@ export const findAttachment = (db: Db | Tx, id: string): Promise<AttachmentRecor
     .executeTakeFirst();
 
 /** Stores the files of a message. A second call changes nothing. */
-export async function saveAttachment(db: Db, it: NewAttachment): Promise<void> {
+export async function saveAttachment(db: Db | Tx, it: NewAttachment): Promise<void> {
   await db
     .insertInto('attachments')
     .values({

@@ -35,7 +35,10 @@ export const sessionThreads = (db: Db, address: string): Promise<SessionThread[]
     .orderBy('threads.id')
     .execute();
 
-/** Approvals and questions of a session's turns that wait, oldest first. Questions of coding tasks hold up no turn. */
+/**
+ * Approvals and questions of a session's turns that wait, oldest first. Questions of coding tasks and of pull requests
+ * hold up no turn.
+ */
 export const waitingIn = (db: Db, address: string) =>
   db
     .selectFrom('questions')
@@ -45,8 +48,22 @@ export const waitingIn = (db: Db, address: string) =>
     .where('chats.address', '=', address)
     .where('questions.state', '=', 'open')
     .where('questions.task_id', 'is', null)
+    .where('questions.shipment_id', 'is', null)
     .orderBy('questions.asked_at')
     .execute();
+
+/** What a turn asks a person now; null when nothing. */
+export const openQuestionOfTurn = async (db: Db, turnId: string): Promise<string | null> =>
+  (
+    await db
+      .selectFrom('questions')
+      .select('prompt')
+      .where('turn_id', '=', turnId)
+      .where('state', '=', 'open')
+      .where('task_id', 'is', null)
+      .limit(1)
+      .executeTakeFirst()
+  )?.prompt ?? null;
 
 /** Binds a request to a thread; returns the thread that it was bound to before, else this one. @throws KeyReused */
 export const bindRequest = (db: Db, key: RequestKey, threadId: string): Promise<string> =>

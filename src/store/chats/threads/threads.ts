@@ -5,6 +5,7 @@ import type { ThreadRecord } from '../../../contracts/records.ts';
 import type { ToolAccess } from '../../../domain/consent/policy.ts';
 import type { Db, Tx } from '../../postgres/database.ts';
 import type { ThreadTable } from '../../schema/tables/chats.ts';
+import { groupOfChat } from '../groups.ts';
 import { freshId } from '../ids.ts';
 import { type RequestKey, takeForThread } from '../request-keys.ts';
 import { lockThread, type ThreadTransaction } from '../thread-transaction.ts';
@@ -13,14 +14,16 @@ export const chatAutonomy = async (db: Db, chatId: string) =>
   (await db.selectFrom('chats').select(['autonomy', 'channel']).where('id', '=', chatId).executeTakeFirst()) ?? null;
 
 /** What the thread of a chat permits to tools; a routine run has no turn of its own. */
-export const chatAccess = async (db: Db, chatId: string): Promise<ToolAccess | null> =>
-  (await db
+export async function chatAccess(db: Db, chatId: string): Promise<ToolAccess | null> {
+  const access = await db
     .selectFrom('threads')
     .select(['mode', 'allow_shell as allowShell'])
     .where('chat_id', '=', chatId)
     .orderBy('created_at', 'desc')
     .limit(1)
-    .executeTakeFirst()) ?? null;
+    .executeTakeFirst();
+  return access ? { ...access, families: (await groupOfChat(db, chatId))?.rule.families } : null;
+}
 
 /** The thread of a chat that was used last; a routine run belongs to none. */
 export const latestThread = (db: Db, chatId: string): Promise<{ id: string } | undefined> =>
@@ -160,6 +163,9 @@ export async function getThread(db: Db, id: string): Promise<ThreadRecord | null
 export const chatOfThread = async (db: Db, id: string): Promise<string> =>
   (await db.selectFrom('threads').select('chat_id').where('id', '=', id).executeTakeFirstOrThrow()).chat_id;
 
+export const workflowOfChat = async (db: Db, id: string): Promise<string> =>
+  (await db.selectFrom('chats').select('workflow_id').where('id', '=', id).executeTakeFirstOrThrow()).workflow_id;
+
 export const channelOfChat = async (db: Db, id: string): Promise<Channel> =>
   (await db.selectFrom('chats').select('channel').where('id', '=', id).executeTakeFirstOrThrow()).channel;
 
@@ -230,6 +236,7 @@ const sentTo = (tx: ThreadTransaction) => tx.now.selectFrom('outbox').select('id
 async function eraseMessages(tx: ThreadTransaction): Promise<void> {
   const { now, threadId } = tx;
   await now.updateTable('inbox').set({ body: '', written_by: null }).where('id', 'in', receivedIn(tx)).execute();
+  await now.deleteFrom('group_talk').where('chat_id', '=', tx.chatId).execute();
   const sent = now.updateTable('outbox').where('id', 'in', sentTo(tx));
   await sent.set({ state: 'dropped', error: 'its session was deleted' }).where('state', '=', 'queued').execute();
   await sent.set({ body: '' }).execute();
@@ -252,6 +259,8 @@ async function eraseDialogue(tx: ThreadTransaction): Promise<void> {
     await now.deleteFrom(table).where('turn_id', 'in', turnsOf(tx)).execute();
   for (const table of ['transcript', 'items'] as const)
     await now.deleteFrom(table).where('thread_id', '=', threadId).execute();
+  // they name commands, so what they allow ends with them
+  await now.deleteFrom('action_kinds').where('chat_id', '=', tx.chatId).execute();
   await now.deleteFrom('summaries').where('thread_id', '=', threadId).where('body', '!=', '').execute();
   await now.deleteFrom('events').where('thread_id', '=', threadId).where('event', '!=', 'thread.started').execute();
   await now

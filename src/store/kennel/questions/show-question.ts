@@ -102,6 +102,9 @@ export async function warningsOf(tx: Tx, task: Task): Promise<string[]> {
   const call = await tx.selectFrom('calls').select('taint').where('id', '=', task.call_id).executeTakeFirst();
   const reached = await reachedBy(tx, task.id, 3);
   return [
+    ...(task.shipment_id !== null
+      ? ['It works on what others wrote about a pull request, and this may be their idea.']
+      : []),
     ...(call?.taint?.asks.length ? [whyAsked({ ...call.taint, asks: ['egress'] })] : []),
     ...(reached.length > 0
       ? [`It has read pages of ${reached.map(shownHost).join(', ')}, and this may be their idea.`]

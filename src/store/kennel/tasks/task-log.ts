@@ -7,6 +7,7 @@ import { cut, derivedId } from '../../chats/ids.ts';
 import { onThread, type ThreadTransaction } from '../../chats/thread-transaction.ts';
 import { addItem, endItem } from '../../chats/threads/items.ts';
 import { type Db, json, type Tx } from '../../postgres/database.ts';
+import { markHeard } from './task-words.ts';
 import type { Task } from './tasks.ts';
 
 /** One line for a person about what the task does now. Null for log lines that say nothing about it. */
@@ -56,6 +57,7 @@ export async function storeLines(db: Db, task: Task, lines: readonly LogLine[]):
       if (shown < SHOWN_ITEMS) shown += await show(tx, task, line);
       else if (shown === SHOWN_ITEMS) shown += await sayNoMore(tx, task);
     }
+    await markHeard(tx.now, task.id, news);
     const last = news.map(doing).findLast((text) => text !== null);
     const session = news.findLast((line) => line.type === 'session');
     if (last || session)
@@ -211,6 +213,20 @@ export async function latestSteps(db: Db, taskId: string): Promise<AgentStep[] |
     .limit(1)
     .executeTakeFirst();
   return row?.line.type === 'plan' ? row.line.entries : null;
+}
+
+/** Whether the agent ended its turn in a run by itself, and without a failure. */
+export async function endedWell(db: Db, taskId: string, step: number): Promise<boolean> {
+  const row = await db
+    .selectFrom('task_log')
+    .select('line')
+    .where('task_id', '=', taskId)
+    .where('step', '=', step)
+    .where(sql<boolean>`line ->> 'type' = 'ended'`)
+    .orderBy('seq', 'desc')
+    .limit(1)
+    .executeTakeFirst();
+  return row?.line.type === 'ended' && row.line.outcome === 'completed';
 }
 
 /** The plan that a run handed in with a tool; null when it used none. */

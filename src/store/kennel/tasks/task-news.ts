@@ -41,6 +41,17 @@ export async function tellOfTask(
   return outboxId;
 }
 
+/** How many messages its agent has sent to the chat, without this one. */
+export const countTold = async (db: Db, taskId: string, without: string): Promise<number> => {
+  const { count } = await db
+    .selectFrom('outbox')
+    .select((e) => e.fn.countAll<number>().as('count'))
+    .where(sql<boolean>`starts_with(id, ${taskOutboxId(taskId, 'say_')})`)
+    .where('id', '!=', taskOutboxId(taskId, without))
+    .executeTakeFirstOrThrow();
+  return Number(count);
+};
+
 /** The channel and the workflow of a task's chat, which sends what is told of it. */
 export const whereToTell = (db: Db, { chat_id: id }: Task): Promise<{ channel: Channel; workflowId: string }> =>
   db

@@ -33,7 +33,7 @@ type NewTask = Pick<
   | 'timeout_ms'
 > & {
   planning?: boolean;
-};
+} & Partial<Pick<Task, 'shipment_id' | 'from_branch' | 'material' | 'race_id'>>;
 
 /**
  * The row of a new task, and its own turn under which its progress is shown, because the turn that asked for it ends

@@ -75,11 +75,13 @@ const RUN = sql`lateral (
 /** What the budgets of a task are compared with; undefined when there is no such task. */
 export async function budgetsOfTask(db: Db | Tx, taskId: string, zone: string): Promise<BudgetFacts | undefined> {
   const facts = budgetFacts({
-    of: sql`tasks.id`,
+    // tasks that began together share the budget of one, and what is granted beyond it
+    of: sql`coalesce(tasks.race_id, tasks.id)`,
     account: sql`coalesce(run.account, tasks.chat_id)`,
     cron: sql`run.cron_id`,
     level: 'task',
-    own: sql`select input_tokens + output_tokens as tokens, micro_usd, unpriced from task_usage where task_id = tasks.id`,
+    own: sql`select input_tokens + output_tokens as tokens, micro_usd, unpriced from task_usage
+      where task_id in (select beside.id from tasks as beside where beside.id = tasks.id or beside.race_id = tasks.race_id)`,
     zone,
   });
   const { rows } = await sql<{ facts: BudgetFacts }>`

@@ -80,3 +80,17 @@ export async function workedSince(db: Db, at: { host: string; name: string }, si
     .executeTakeFirst();
   return task !== undefined;
 }
+
+/** The chats that have left a file so in a workspace of this name before they had read text of others. */
+export async function chatsThatWrote(db: Db, workspace: string, path: string, digest: string): Promise<string[]> {
+  const rows = await db
+    .selectFrom('own_content')
+    .innerJoin('workspaces', 'workspaces.identity', 'own_content.workspace')
+    .select('own_content.chat_id')
+    .distinct()
+    .where('workspaces.name', '=', workspace)
+    .where('own_content.path', '=', path)
+    .where('own_content.digest', '=', digest)
+    .execute();
+  return rows.map(({ chat_id }) => chat_id);
+}

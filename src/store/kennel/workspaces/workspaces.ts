@@ -83,6 +83,13 @@ export async function forgetWorkspace(db: Db, host: string, name: string): Promi
     .where('workspace_host', '=', host)
     .where('workspace', '=', name)
     .execute();
+  // another one of its name is another project
+  await db
+    .updateTable('action_kinds')
+    .set({ allowed_at: null, in_a_row: 0 })
+    .where('host', '=', host)
+    .where('workspace', '=', name)
+    .execute();
   await db
     .updateTable('egress_rules')
     .set({ revoked_at: new Date() })

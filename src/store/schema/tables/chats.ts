@@ -2,6 +2,7 @@ import type { ColumnType, Generated } from 'kysely';
 import type { Identity } from '../../../contracts/decision.ts';
 import type { Channel } from '../../../contracts/ids.ts';
 import type { ItemKind, ItemStatus } from '../../../contracts/records.ts';
+import type { GroupNotes, GroupRule } from '../../../domain/chat/groups.ts';
 import type { Preferences, Unasked } from '../../../domain/chat/preferences.ts';
 import type { Family } from '../../../domain/chat/tool-families.ts';
 import type { Created, Json, NullableJson } from '../columns.ts';
@@ -15,6 +16,10 @@ interface ChatTable {
   address: string;
   workflow_id: string;
   autonomy: 'supervised' | 'cautious' | 'autonomous';
+  /** where `autonomy` is cautious: kinds of actions that the owner allowed for a project are judged, not asked about */
+  judged: Generated<boolean>;
+  /** the model that judges; null: rules alone do */
+  judge_model: ColumnType<string | null, string | null | undefined, string | null>;
   /** the active workspace and the host that it is on */
   workspace: string | null;
   workspace_host: string | null;
@@ -154,7 +159,53 @@ interface SessionCountTable {
   messages: number;
 }
 
+/** A group that the account is or was in. A chat of a topic has the address of its group. */
+export interface GroupTable {
+  channel: Channel;
+  /** without a topic */
+  address: string;
+  /** its chat, once it is registered */
+  chat_id: ColumnType<string | null, string | null | undefined, string | null>;
+  /** as its members call it: words of others */
+  name: string;
+  members: number | null;
+  /** name of the workspace that is its folder */
+  folder: ColumnType<string | null, string | null | undefined, string | null>;
+  rule: ColumnType<GroupRule, string | undefined, string>;
+  /** AGENTS.md or CLAUDE.md of its folder, as its host last saw it */
+  notes: ColumnType<GroupNotes | null, never, string | null>;
+  seen_at: Created;
+  /** when the owner was told that the account was added */
+  told_at: ColumnType<Date | null, Date | null | undefined, Date | null>;
+  /** when the owner said that it is answered */
+  registered_at: ColumnType<Date | null, Date | null | undefined, Date | null>;
+  /** the owner has left, so nobody is answered until the owner says so again */
+  paused_at: ColumnType<Date | null, Date | null | undefined, Date | null>;
+  /** the account is no longer in it */
+  left_at: ColumnType<Date | null, Date | null | undefined, Date | null>;
+}
+
+/** What was said in a registered group and was not for us. */
+interface GroupTalkTable {
+  ord: Generated<number>;
+  chat_id: string;
+  /** the channel's own id of the message */
+  key: string;
+  author: string;
+  /** the owner wrote it */
+  owner: boolean;
+  /** id of the author, as in identities */
+  person: string | null;
+  /** empty once it is part of the dialogue */
+  body: string;
+  said_at: Date;
+  /** the message of the dialogue that it became a part of */
+  message_id: ColumnType<string | null, never, string | null>;
+}
+
 export interface ChatDatabase {
+  groups: GroupTable;
+  group_talk: GroupTalkTable;
   chats: ChatTable;
   threads: ThreadTable;
   items: ItemTable;

@@ -1,10 +1,12 @@
 import type { ColumnType, Generated } from 'kysely';
 import type { DecidedBy } from '../../../contracts/decision.ts';
 import type { AgentName, LogLine } from '../../../contracts/kennel.ts';
+import type { MergeRule, ShipmentState } from '../../../contracts/shipment.ts';
 import type { LimitKind, TaskState } from '../../../contracts/task.ts';
 import type { ConcludedChanges, Profile } from '../../../contracts/workspace-ops.ts';
+import type { Check } from '../../../domain/shipping/checks.ts';
 import type { TestRun, Verdict } from '../../../domain/tasks/checks/verdict.ts';
-import type { Created, Json, NullableJson } from '../columns.ts';
+import type { Created, Defaulted, Json, NullableJson } from '../columns.ts';
 
 /** When a row was created or last seen. */
 type Seen = ColumnType<Date, Date | undefined, Date>;
@@ -110,6 +112,81 @@ export interface TaskTable {
   planning: Generated<boolean>;
   /** the plan that was handed in last */
   plan: NullableJson<TaskPlan>;
+  /** the pull request that it works on */
+  shipment_id: ColumnType<string | null, string | null | undefined, string | null>;
+  /** its worktree begins there; the checked out commit when null */
+  from_branch: ColumnType<string | null, string | null | undefined, string | null>;
+  /** text of others that it works with, each line marked */
+  material: ColumnType<string | null, string | null | undefined, string | null>;
+  /** the tasks that it began together with */
+  race_id: ColumnType<string | null, string | null | undefined, never>;
+  /** its work was brought in */
+  chosen: Generated<boolean>;
+}
+/** A pull request that is watched from its branch to its merge. */
+export interface ShipmentTable {
+  id: string;
+  chat_id: string;
+  call_id: string;
+  workflow_id: string;
+  host: string;
+  workspace: string;
+  /** owner/name */
+  repository: string;
+  clone_url: string;
+  /** on the server */
+  branch: string;
+  base: string;
+  /** what it began with */
+  commit: string;
+  title: string;
+  body: string;
+  rule: MergeRule;
+  number: number | null;
+  url: string | null;
+  /** newest commit that was made here and is on the server */
+  head: string | null;
+  /** of the newest look */
+  failed_checks: Defaulted<Check[]>;
+  state: ShipmentState;
+  /** a person has said so; it holds even if no workflow heard it */
+  stopped: Generated<boolean>;
+  /** the newest pass of which something or nothing has become */
+  settled_pass: Generated<number>;
+  reason: string | null;
+  created_at: Seen;
+  ended_at: Date | null;
+}
+/** What people have written about a pull request. Its texts are of strangers. */
+interface ShipmentRemarkTable {
+  shipment_id: string;
+  key: string;
+  author: string;
+  /** the author may write to the repository */
+  inside: boolean;
+  body: string;
+  /** file and line */
+  place: string;
+  /** the pass that works on it */
+  pass: number | null;
+  done: Generated<boolean>;
+  seen_at: Seen;
+}
+
+/** Tasks that began together. */
+interface RaceTable {
+  id: string;
+  chat_id: string;
+  /** `race`: attempts at one goal, of which one is chosen. `split`: parts, which are all brought in */
+  kind: 'race' | 'split';
+  /** the commit that all begin at; null until the first has its worktree */
+  base: ColumnType<string | null, string | null | undefined, string | null>;
+  /** the task whose end was told as the end of all */
+  told_by: ColumnType<string | null, string | null | undefined, string | null>;
+  chosen_at: ColumnType<Date | null, Date | null | undefined, Date | null>;
+  /** branches that were not chosen are gone */
+  dropped_at: ColumnType<Date | null, Date | null | undefined, Date | null>;
+  created_at: Seen;
 }
 /** A limit that all tasks with the same account share. The row goes when the endpoint answers again. */
 interface ModelLimitTable {
@@ -191,6 +268,16 @@ interface SetupScriptTable {
   script: string;
   created_at: Created;
 }
+/** Words of a person to a coding task at work. */
+export interface TaskWordsTable {
+  /** of the message or call that says them, so that they count once */
+  id: string;
+  task_id: string;
+  text: string;
+  said_at: Created;
+  /** number of the run in which the agent had them in its prompt */
+  heard_step: number | null;
+}
 /** What the coding tasks of a chat used on a day (UTC): the sum of `task_usage`, by the day of the call. */
 interface TaskSpendingTable {
   chat_id: string;
@@ -238,12 +325,16 @@ export interface KennelDatabase {
   workspaces: WorkspaceTable;
   workspace_shares: WorkspaceShareTable;
   tasks: TaskTable;
+  shipments: ShipmentTable;
+  shipment_remarks: ShipmentRemarkTable;
+  races: RaceTable;
   task_log: TaskLogTable;
   task_usage: TaskUsageTable;
   task_egress: TaskEgressTable;
   egress_asks: EgressAskTable;
   egress_rules: EgressRuleTable;
   setup_scripts: SetupScriptTable;
+  task_words: TaskWordsTable;
   task_spending: TaskSpendingTable;
   model_limits: ModelLimitTable;
   signatures: SignatureTable;

@@ -39,8 +39,8 @@ export interface TgInboxTable {
   /** address of the chat: Telegram's id, and behind a slash the topic */
   chat: string;
   user_id: number | null;
-  kind: 'message' | 'edit' | 'press';
-  /** the message or the callback query; empty once it was handled and became nothing */
+  kind: 'message' | 'edit' | 'press' | 'member';
+  /** the message, the callback query or the change of our membership; empty once it was handled and became nothing */
   content: Json<object>;
   received_at: Created;
   /** not handled before this */

@@ -4,6 +4,8 @@ import type { DecidedBy, Decision } from '../../../contracts/decision.ts';
 import type { ModelFacts, StepState } from '../../../contracts/model.ts';
 import type { TurnStatus, TurnUsage } from '../../../contracts/records.ts';
 import type { CallTaint, Sink, Source } from '../../../contracts/taint.ts';
+import type { Judged } from '../../../domain/consent/judge.ts';
+import type { KindInProject } from '../../../domain/consent/kinds.ts';
 import type { Verdict } from '../../../domain/consent/policy.ts';
 import type { Created, Json, NullableJson } from '../columns.ts';
 
@@ -57,6 +59,11 @@ export interface StepTable {
   created_at: Created;
 }
 
+/** Stored with a call that a rule of the owner may cover. */
+export interface KindOfCall extends KindInProject {
+  judged?: Judged;
+}
+
 export interface CallTable {
   id: string;
   /** the provider's own id of the call, unique only within one model answer */
@@ -80,6 +87,8 @@ export interface CallTable {
   sources: NullableJson<Source[]>;
   /** only for a call with a sink after text of others was read */
   taint: NullableJson<CallTaint>;
+  /** its kind in its project, and what a judge said of it; null where it has no kind, and in older rows */
+  kind: NullableJson<KindOfCall>;
   /** in a copied thread: the id of the first one, which texts still name */
   copied_from: ColumnType<string | null, string | null | undefined, never>;
   started_at: Date | null;
@@ -132,6 +141,8 @@ export interface QuestionTable {
   /** the call that asks; null when a coding task does */
   call_id: string | null;
   task_id: string | null;
+  /** the pull request that it is about, when that asks */
+  shipment_id: ColumnType<string | null, string | null | undefined, string | null>;
   /** `plan`: a yes starts the work, a no ends the task, other words change the plan */
   kind: 'question' | 'approval' | 'plan';
   prompt: string;
@@ -200,6 +211,24 @@ interface SpendingTable {
 }
 
 /** A sink that a person has permanently allowed for a chat, even after text of others was read. */
+/** Answers about a kind of action in a project of a chat, and whether the owner allows it for good. */
+interface ActionKindTable {
+  chat_id: string;
+  host: string;
+  workspace: string;
+  key: string;
+  /** for people */
+  label: string;
+  yes: Generated<number>;
+  no: Generated<number>;
+  /** yes answers of the owner since the last no */
+  in_a_row: Generated<number>;
+  /** null: it asks */
+  allowed_at: ColumnType<Date | null, Date | null | undefined, Date | null>;
+  /** the approval that gave it */
+  question_id: ColumnType<string | null, string | null | undefined, string | null>;
+}
+
 interface SinkGrantTable {
   chat_id: string;
   sink: Sink;
@@ -239,6 +268,7 @@ export interface TurnDatabase {
   budget_grants: BudgetGrantTable;
   schedule_spending: ScheduleSpendingTable;
   sink_grants: SinkGrantTable;
+  action_kinds: ActionKindTable;
   model_waits: ModelWaitTable;
   model_facts: ModelFactsTable;
 }

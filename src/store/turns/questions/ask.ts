@@ -3,11 +3,13 @@ import type { AskInput, AskResult } from '../../../contracts/conversation.ts';
 import type { DecidedBy } from '../../../contracts/decision.ts';
 import { outboxId } from '../../../contracts/ids.ts';
 import type { CallTaint } from '../../../contracts/taint.ts';
+import { offerText } from '../../../domain/consent/kinds.ts';
 import { whyAsked } from '../../../domain/consent/taint.ts';
 import { pageEnd, visibleLine } from '../../../domain/text/evidence.ts';
 import { cut } from '../../chats/ids.ts';
 import { onThread, type ThreadTransaction } from '../../chats/thread-transaction.ts';
 import { type Db, json, type Tx } from '../../postgres/database.ts';
+import { isOffered } from '../steps/kinds.ts';
 import { inputRequest, shownEvidence } from './question-payloads.ts';
 import { approvalText, numbered } from './question-text.ts';
 import { openQuestions, type Question } from './questions.ts';
@@ -79,7 +81,8 @@ export async function ask(db: Db, input: AskInput, approval: Approval | null): P
     }
     const args = call.args as { question?: string; options?: string[] };
     const options = kind === 'question' ? (args.options ?? []) : [];
-    const prompt = approval ? [approval.sentence, ...warning(call.taint)].join('\n') : (args.question ?? '');
+    const offer = approval && call.kind && (await isOffered(now, chat_id, call.kind)) ? [offerText(call.kind)] : [];
+    const prompt = approval ? [approval.sentence, ...warning(call.taint), ...offer].join('\n') : (args.question ?? '');
     const asked = await openedNow(tx, approval?.evidence || null);
     await now
       .insertInto('questions')

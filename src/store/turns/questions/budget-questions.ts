@@ -78,6 +78,7 @@ export async function askAtLimit(db: Db, asker: Asker, mark: Mark): Promise<Aske
       turn_id: turnId,
       call_id: null,
       task_id: asker.taskId ?? null,
+      shipment_id: null,
       kind: 'approval',
       prompt,
       options: [],

@@ -1,13 +1,17 @@
 import type { DecidedBy, Decision, Identity } from '../../../contracts/decision.ts';
 import { outboxId } from '../../../contracts/ids.ts';
 import type { Sink } from '../../../contracts/taint.ts';
+import { ruleText } from '../../../domain/consent/kinds.ts';
+import { mayTrust } from '../../../domain/consent/policy.ts';
 import { blockQuote } from '../../../domain/text/foreign-text.ts';
 import { derivedId } from '../../chats/ids.ts';
 import { dropUnsent } from '../../chats/messages/outbox.ts';
 import { onThread, type ThreadTransaction } from '../../chats/thread-transaction.ts';
 import { addItem } from '../../chats/threads/items.ts';
 import { type Db, json, type Tx } from '../../postgres/database.ts';
+import { notify, sendBeside } from '../replies.ts';
 import { settleCall } from '../steps/calls.ts';
+import { allowKind, countAnswer, kindOfCall } from '../steps/kinds.ts';
 import { giveGrant } from '../steps/taint.ts';
 import { numbered } from './question-text.ts';
 import { openQuestion, type Question, threadOf } from './questions.ts';
@@ -32,6 +36,8 @@ interface Verdict {
   skip?: boolean;
   /** it holds for these sinks in this chat, whatever was read */
   always?: readonly Sink[];
+  /** it holds for its kind of action in its project */
+  inProject?: boolean;
 }
 
 /** A denial becomes the call's result; an allowed call runs. */
@@ -65,6 +71,8 @@ export async function decideQuestion(
     const grant = { question_id: question.id, scope, period, tokens, micro_usd: microUsd };
     await tx.now.insertInto('budget_grants').values(grant).execute();
   }
+  await countAnswer(tx.now, question, { decision, owner: mayTrust(by) });
+  if (decision === 'allow' && it.inProject) await allowInProject(tx, question);
   if (decision === 'allow') for (const sink of always) await giveGrant(tx.now, question.chat_id, sink, question.id);
   if (decision === 'allow' && remember) {
     await tx.now.updateTable('threads').set({ auto_approve: true }).where('id', '=', question.thread_id).execute();
@@ -76,6 +84,14 @@ export async function decideQuestion(
       : `The person said no to "${question.prompt.split('\n', 1)[0]}" Nothing was run.`;
     await settleCall(tx, question.call_id, { ok: false, output });
   }
+}
+
+/** The person is told of the rule, and how to take it back. */
+async function allowInProject(tx: ThreadTransaction, { id, call_id, turn_id, chat_id }: Question): Promise<void> {
+  const kind = await kindOfCall(tx.now, call_id);
+  if (!kind) return;
+  await allowKind(tx.now, chat_id, kind, id);
+  await sendBeside(tx, await notify(tx, { turnId: turn_id, key: `${id}_rule`, body: ruleText(kind) }));
 }
 
 /** Ends a question that nobody answered in time, which is a decision too. False when an answer came first. */

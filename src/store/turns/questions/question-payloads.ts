@@ -45,7 +45,10 @@ export const shownEvidence = ({
 /** An open approval in a thread's detail, with the fields of its `approval.required`. */
 export async function approvalRequest(
   db: Db | Tx,
-  question: Pick<Question, 'id' | 'call_id' | 'task_id' | 'turn_id' | 'prompt' | 'evidence' | 'shown' | 'budget'>,
+  question: Pick<
+    Question,
+    'id' | 'call_id' | 'task_id' | 'shipment_id' | 'turn_id' | 'prompt' | 'evidence' | 'shown' | 'budget'
+  >,
 ): Promise<Record<string, unknown>> {
   const about =
     question.call_id === null ? await askedByWork(db, question) : await askedForCall(db, question, question.call_id);
@@ -71,10 +74,10 @@ async function askedForCall(db: Db | Tx, { prompt }: Pick<Question, 'prompt'>, c
   };
 }
 
-/** A coding task asks without a call, in a turn that says which task asks for what. So does a budget. */
+/** A coding task asks without a call, in a turn that says which task asks for what. So do a pull request and a budget. */
 async function askedByWork(
   db: Db | Tx,
-  { id, task_id, prompt, budget }: Pick<Question, 'id' | 'task_id' | 'prompt' | 'budget'>,
+  { id, task_id, shipment_id, prompt, budget }: Pick<Question, 'id' | 'task_id' | 'shipment_id' | 'prompt' | 'budget'>,
 ) {
   const said = await db
     .selectFrom('items')
@@ -82,6 +85,7 @@ async function askedByWork(
     .where('id', '=', derivedId('item_', id))
     .executeTakeFirst();
   const about = { description: said?.detail ?? prompt, intent_summary: null };
+  if (shipment_id !== null) return { tool_name: 'ship', ...about, input: {} };
   return budget
     ? { tool_name: 'budget', ...about, input: {} }
     : { tool_name: 'coding_task', ...about, input: { task_id } };

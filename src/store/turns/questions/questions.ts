@@ -99,6 +99,9 @@ export async function dangerOf(
   tx: Tx,
   question: Question,
 ): Promise<{ danger: Danger; tainted: boolean; asksAnyway: boolean; grantable: readonly Sink[] }> {
+  // what an agent has made after it read a page goes out; only this question of a pull request has evidence
+  if (question.shipment_id && question.evidence !== null)
+    return { danger: 'DANGEROUS', tainted: true, asksAnyway: true, grantable: ['push', 'publish'] };
   // we cannot rate what a coding task wants to do
   if (!question.call_id) return { danger: 'DANGEROUS', tainted: false, asksAnyway: false, grantable: [] };
   const { danger, taint } = await tx

@@ -191,6 +191,7 @@ export function storeItems(
           args: json(row.args),
           sources: row.sources && json(row.sources),
           taint: row.taint && json(row.taint),
+          kind: row.kind && json(row.kind),
         })),
       ),
     );

@@ -3,10 +3,11 @@ import type { CallVerdict, ThinkInput, ThinkResult } from '../../../contracts/co
 import { stepKey } from '../../../contracts/ids.ts';
 import type { CallTaint } from '../../../contracts/taint.ts';
 import type { CallItemKind } from '../../../domain/chat/tool-families.ts';
-import { policyOf } from '../../../domain/consent/policy.ts';
+import type { KindInProject } from '../../../domain/consent/kinds.ts';
+import { policyJudged, policyOf } from '../../../domain/consent/policy.ts';
 import { derivedId } from '../../chats/ids.ts';
 import { type ItemRow, itemRow } from '../../chats/threads/items.ts';
-import type { CallTable } from '../../schema/tables/turns.ts';
+import type { CallTable, KindOfCall } from '../../schema/tables/turns.ts';
 
 /** A checked call of the model. `refused` calls have their error as the result. */
 export interface CheckedCall {
@@ -20,6 +21,8 @@ export interface CheckedCall {
   commanded?: boolean;
   /** for a call with a sink: what its turn had read, and what a person must allow because of it */
   taint?: CallTaint | null;
+  /** its kind in its project, with what a judge said of it */
+  kind?: KindOfCall | null;
 }
 
 export const callIdOf = (turnId: string, step: number, position: number): string =>
@@ -41,13 +44,19 @@ export function newCall(
   call: CheckedCall,
   position: number,
   trust: Trust,
+  allows: (kind: KindInProject) => boolean = () => false,
 ): NewCall {
   const id = callIdOf(turnId, step, position);
   const itemId = derivedId('item_', id);
   const { name, danger, effect } = call.verdict;
   const detail = JSON.stringify(call.args);
   const refused = call.refusal !== undefined;
-  const policy = policyOf(call.verdict, trust.autonomy, trust.autoApprove || call.commanded === true, call.taint);
+  const policy = policyJudged(
+    policyOf(call.verdict, trust.autonomy, trust.autoApprove || call.commanded === true, call.taint),
+    trust.autonomy,
+    call.kind?.judged,
+    call.kind ? allows(call.kind) : false,
+  );
   return {
     verdict: { ...call.verdict, callId: id, policy },
     row: {
@@ -69,6 +78,7 @@ export function newCall(
       output: call.refusal ?? null,
       sources: refused ? [] : null,
       taint: call.taint ?? null,
+      kind: call.kind ?? null,
       started_at: null,
       ended_at: refused ? new Date() : null,
     },

@@ -102,6 +102,8 @@ export function budgetFacts(at: {
     'monthly', ${sumOf(sql`${rows(sql`spending where chat_id = a.account and day >= ${first}`)}
       union all ${rows(sql`task_spending where chat_id = a.account and day >= ${first}`)}
       union all ${rows(sql`schedule_spending where account = a.account and day >= ${first}`)}`)},
+    'dayUsd', (select (rule ->> 'dayUsd')::float8 from chats join groups on groups.channel = chats.channel and groups.address = split_part(chats.address, '/', 1)
+      where chats.id = a.account and registered_at is not null),
     'schedule', ${sumOf(rows(sql`schedule_spending where cron_id = a.cron and day = d.day`))},
     'grants', (select coalesce(json_agg(json_build_object('scope', scope, 'period', period, 'tokens', tokens, 'microUsd', micro_usd)), '[]')
       from budget_grants where (scope = ${sql.lit(`${level} `)} || a.of and period = '')

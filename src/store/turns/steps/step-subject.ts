@@ -32,6 +32,8 @@ export interface StepSubject {
     'model' | 'system_prompt' | 'auto_approve' | 'mode' | 'allow_shell' | 'families'
   >;
   autonomy: ThinkResult['autonomy'];
+  /** who judges where the chat is judged: a model, or rules alone (null); undefined where it is not */
+  judge: string | null | undefined;
   preferences: Preferences;
   chatId: string;
   channel: Channel;
@@ -131,6 +133,8 @@ const subjectOf = compiled(
         'threads.auto_approve as thread_auto_approve',
         'threads.chat_id',
         'chats.autonomy',
+        'chats.judged',
+        'chats.judge_model',
       ])
       .select(['chats.channel', 'chats.address', 'chats.preferences'])
       .select(['routine_runs.chat_id as run_chat', 'routine_runs.cron_id as run_cron', 'steps.result as stored'])
@@ -169,6 +173,8 @@ export async function loadSubject(
     thread_auto_approve,
     chat_id,
     autonomy,
+    judged,
+    judge_model,
     preferences,
     channel,
     address,
@@ -193,6 +199,7 @@ export async function loadSubject(
       families,
     },
     autonomy,
+    judge: judged && autonomy === 'cautious' ? judge_model : undefined,
     preferences,
     chatId: chat_id,
     channel,

@@ -22,6 +22,7 @@ import {
   writeStep,
 } from './answer-writes.ts';
 import { keepFresh } from './calls.ts';
+import { rulesOf } from './kinds.ts';
 import { type NewCall, newCall, type Trust } from './new-calls.ts';
 import type { StepSubject } from './step-subject.ts';
 
@@ -50,6 +51,8 @@ async function storeCallsAtOnce(
 ): Promise<ThinkResult | null> {
   const { turnId, threadId } = input;
   if (answer.calls.length === 0 || answer.item.begun) return null;
+  // a rule that was taken back meanwhile lets nothing run
+  if (answer.calls.some(({ kind }) => kind?.judged?.says === 'run')) return null;
   const trust = { autonomy: subject.autonomy, autoApprove: subject.turn.auto_approve ?? subject.thread.auto_approve };
   const calls = answer.calls.map((call, position) => newCall(input, call, position, trust));
   const result = stepResult(input, answer, {
@@ -116,7 +119,9 @@ async function storeOnThread(db: Db, input: ThinkInput, subject: StepSubject, an
     // the interrupt may have come first: the answer is paid for and kept, but nothing follows from it
     const open = state.turn.status === 'in_progress';
     const trust = await trustNow(tx.now, threadId, state.turn.auto_approve);
-    const calls = open ? answer.calls.map((call, position) => newCall(input, call, position, trust)) : [];
+    const isJudged = answer.calls.some(({ kind }) => kind?.judged?.says === 'run');
+    const allows = isJudged ? await rulesOf(tx.now, tx.chatId) : () => false;
+    const calls = open ? answer.calls.map((call, position) => newCall(input, call, position, trust, allows)) : [];
     if (open) state.items.push(...(await showAnswer(tx, input, subject, answer, calls)));
     else await endItem(tx, answer.item.id, { status: 'interrupted' });
     if (newer.length > 0) await moveBehindAnswer(tx, newer);

@@ -199,6 +199,7 @@ export function remember(
     content: string;
     callIds?: string[];
     state?: StepState | undefined;
+    ord?: number;
   } & Heard,
 ): void {
   const state = said.state ? storableState(said.state) : null;
@@ -206,6 +207,7 @@ export function remember(
     db
       .insertInto('transcript')
       .values({
+        ...(said.ord !== undefined && { ord: said.ord }),
         id: said.id,
         thread_id: batch.threadId,
         turn_id: said.turnId,

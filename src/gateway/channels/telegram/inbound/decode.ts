@@ -4,7 +4,7 @@ import type { FileFacts } from '../../../intake/attachments.ts';
 import { sanitiseName, sanitiseText } from '../../../intake/sanitise.ts';
 
 /** The kinds of updates that are requested. What is not in this list would not be read. */
-export const ALLOWED_UPDATES = ['message', 'edited_message', 'callback_query'];
+export const ALLOWED_UPDATES = ['message', 'edited_message', 'callback_query', 'my_chat_member'];
 
 /** The address of a chat: its id, and behind a slash the topic. Elsewhere a thread is only a chain of replies. */
 const addressOf = ({ chat, is_topic_message, message_thread_id }: Message): string =>
@@ -18,6 +18,15 @@ export const keyOf = (chatId: number, messageId: number): string => `${chatId}/$
  * have the id of one of our chats and belong to another one.
  */
 export function storable(update: Update): NewUpdate | null {
+  const member = update.my_chat_member;
+  if (member)
+    return {
+      kind: 'member',
+      key: `${member.chat.id}/member/${member.date}/${member.new_chat_member.status}`,
+      chat: String(member.chat.id),
+      userId: member.from.id,
+      content: member,
+    };
   const message = update.message ?? update.edited_message;
   if (message) {
     if (message.business_connection_id !== undefined || message.guest_query_id !== undefined) return null;
@@ -161,12 +170,13 @@ const unreadableOf = (message: Message): string | null =>
 
 /**
  * The text that is meant for us: in a group only what names the bot, answers it or begins with the trigger. Null: it is
- * talk between people. A command for another bot is nobody's.
+ * talk between people. A command for another bot is nobody's. `always`: a group in which every message is for us.
  */
 export function meantForUs(
   { message, text, entities, quoted }: Pick<Incoming, 'message' | 'text' | 'entities' | 'quoted'>,
   bot: { id: number; username: string },
   afterTrigger: (text: string) => string | null,
+  always = false,
 ): string | null {
   const source = message.text ?? message.caption ?? '';
   const ours = (name: string) => name.toLowerCase() === `@${bot.username.toLowerCase()}`;
@@ -181,7 +191,7 @@ export function meantForUs(
       (entity.type === 'mention' && ours(source.slice(entity.offset, entity.offset + entity.length))) ||
       (entity.type === 'text_mention' && entity.user.id === bot.id),
   );
-  if (!mention) return afterTrigger(said)?.trim() ?? null;
+  if (!mention) return afterTrigger(said)?.trim() ?? (always ? said : null);
   return mention.offset === 0 ? said.slice(mention.length).replace(/^[\s,:;]{1,20}/, '') : said;
 }
 

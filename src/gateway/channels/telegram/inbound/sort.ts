@@ -1,13 +1,16 @@
-import type { CallbackQuery, Message } from '@grammyjs/types';
+import type { CallbackQuery, ChatMemberUpdated, Message } from '@grammyjs/types';
 import type { Logger } from 'pino';
 import type { Config } from '../../../../config.ts';
 import { OLD_AFTER_MS } from '../../../../domain/chat/burst.ts';
 import { shownOfMessage } from '../../../../domain/chat/context/context.ts';
-import { withoutTrigger } from '../../../../domain/chat/trigger.ts';
+import { mayCall } from '../../../../domain/chat/groups.ts';
+import { afterCall } from '../../../../domain/chat/trigger.ts';
 import { parseCommand } from '../../../../domain/chat/words/commands.ts';
 import { continued, quotation } from '../../../../domain/text/foreign-text.ts';
 import { HOUR, MINUTE } from '../../../../domain/time.ts';
+import { amendTalk, countMembers, type Group, groupAt, isAnswered, noteTalk } from '../../../../store/chats/groups.ts';
 import { wroteTurn } from '../../../../store/chats/messages/inbox.ts';
+import { chatOfThread } from '../../../../store/chats/threads/threads.ts';
 import type { Db, Tx } from '../../../../store/postgres/database.ts';
 import { pair, type TelegramPerson, telegramId, telegramPerson } from '../../../../store/telegram/bots.ts';
 import {
@@ -23,6 +26,7 @@ import { amendInput } from '../../../../store/turns/amend.ts';
 import type { Approver, Intake } from '../../../intake/intake.ts';
 import { IntakeError } from '../../../intake/intake.ts';
 import { ChatBatcher } from '../../shared/batcher.ts';
+import { noteJoined, noteLeft, noteOwnerLeft, noteRenamed } from '../../shared/groups.ts';
 import { memberSource, type PendingMessage, questionOf } from '../../shared/pending.ts';
 import { createLimiter } from '../../shared/rate-limit.ts';
 import type { Sorted } from '../../shared/receiver.ts';
@@ -54,6 +58,9 @@ const PAIRED = {
   trusted: 'You may write to me from now on, and reach the projects that the owner shares. Say `help` to see how.',
 };
 
+/** Somebody who may write. `member`: in a registered group whose rule allows it. */
+type Writer = Pick<TelegramPerson, 'user_id'> & { role: TelegramPerson['role'] | 'member' };
+
 /** Decides for each row what it is and for which chat, and gives messages for us to the batcher of their chat. */
 export class TelegramSorter {
   /** batchers with messages, by the address of their chat */
@@ -84,6 +91,7 @@ export class TelegramSorter {
 
   async sort(row: WaitingUpdate): Promise<Sorted> {
     if (row.kind === 'press') return await this.press(row, row.content as CallbackQuery);
+    if (row.kind === 'member') return await this.member(row.content as ChatMemberUpdated);
     const message = row.content as Message;
     return row.kind === 'edit' ? await this.edit(row, message) : await this.message(row, message);
   }
@@ -100,23 +108,33 @@ export class TelegramSorter {
   }
 
   private async message(row: WaitingUpdate, message: Message): Promise<Sorted> {
-    const { db, bot, config } = this.deps;
+    const { db, bot } = this.deps;
     if (message.migrate_to_chat_id !== undefined) {
       await moveChat(db, String(message.chat.id), String(message.migrate_to_chat_id));
       this.threads.clear();
       return { verdict: 'moved' };
     }
+    await this.noteChanges(message);
     const nobody = nobodys(message);
     if (nobody) return { verdict: nobody };
     const it = decode(message, bot.id);
     const code = message.chat.type === 'private' ? /^\/start ([\w-]{1,64})$/.exec(it.text)?.[1] : undefined;
     if (code !== undefined && (await this.paired(row, it, code))) return null;
-    const person = await telegramPerson(db, it.user.id);
-    if (!person) return { verdict: 'stranger' };
-    if (code !== undefined) return await this.respond(it.address, '/start', PAIRED[person.role], row);
-    if (it.text === '' && !it.file && !it.unreadable) return { verdict: 'empty' };
-    const meant = meantForUs(it, bot, (text) => withoutTrigger(text, config.FETCH_TRIGGER));
-    if (meant === null) return { verdict: 'not_addressed' };
+    const group = message.chat.type === 'private' ? undefined : await groupAt(db, 'telegram', it.address);
+    if (group?.registered_at && !isAnswered(group)) return { verdict: 'paused' };
+    const person = await this.writer(it.user.id, group);
+    const nothing = it.text === '' && !it.file && !it.unreadable;
+    if (!person) return nothing ? { verdict: 'stranger' } : await this.talk(it, group, 'stranger');
+    if (code !== undefined && person.role !== 'member')
+      return await this.respond(it.address, '/start', PAIRED[person.role], row);
+    if (nothing) return { verdict: 'empty' };
+    const meant = meantForUs(
+      it,
+      bot,
+      this.afterCallIn(group),
+      group?.registered_at != null && group.rule.when === 'always',
+    );
+    if (meant === null) return await this.talk(it, group, 'not_addressed');
     const limited = this.limited(row, it, meant);
     if (limited?.tell) await this.respond(it.address, '[many messages at once]', TOO_MANY, row, 'limit');
     if (limited) return { until: limited.until };
@@ -126,6 +144,62 @@ export class TelegramSorter {
     }
     await this.batch(row, it, person, meant);
     return null;
+  }
+
+  private afterCallIn = (group: Group | undefined) => (text: string) =>
+    afterCall(text, this.deps.config.FETCH_TRIGGER, group?.registered_at ? group.rule : null);
+
+  /** Who writes, if they may: in a registered group as its rule says. */
+  private async writer(userId: number, group: Group | undefined): Promise<Writer | undefined> {
+    const person = await telegramPerson(this.deps.db, userId);
+    if (!group?.registered_at) return person;
+    const role = person?.role ?? 'stranger';
+    if (!mayCall(group.rule, { role, id: telegramId(userId) })) return undefined;
+    return person ?? { user_id: userId, role: 'member' };
+  }
+
+  /** What is said in a registered group and not to us, which the next answer there reads. */
+  private async talk(it: Incoming, group: Group | undefined, verdict: string): Promise<Sorted> {
+    const { db } = this.deps;
+    const { message, address, user, text, file } = it;
+    if (!group?.registered_at) return { verdict };
+    const body = [file ? `[${file.kind}]` : '', text].filter(Boolean).join(' ');
+    if (body === '') return { verdict };
+    await noteTalk(db, {
+      chatId: await chatOfThread(db, await this.threadOf(address)),
+      key: keyOf(message.chat.id, message.message_id),
+      author: user.name,
+      owner: (await telegramPerson(db, user.id))?.role === 'owner',
+      person: telegramId(user.id),
+      body,
+      saidAt: it.at,
+    });
+    return { verdict };
+  }
+
+  private readonly on = () => ({ ...this.deps, channel: 'telegram' as const });
+
+  /** The bot was added to a group, or removed from it. */
+  private async member({ chat, new_chat_member: now }: ChatMemberUpdated): Promise<Sorted> {
+    if (chat.type !== 'group' && chat.type !== 'supergroup') return { verdict: 'member' };
+    const address = String(chat.id);
+    if (now.status === 'left' || now.status === 'kicked') await noteLeft(this.on(), address);
+    else {
+      const count = await this.deps.api.call<number>('getChatMemberCount', { chat_id: chat.id }).catch(() => null);
+      await noteJoined(this.on(), { address, name: chat.title, members: count });
+    }
+    return { verdict: 'member' };
+  }
+
+  /** What a service message says of its group. */
+  private async noteChanges(message: Message): Promise<void> {
+    const { chat, new_chat_title: title, new_chat_members: came, left_chat_member: left } = message;
+    const change = (came?.length ?? 0) - (left ? 1 : 0);
+    if (change !== 0 && left?.id !== this.deps.bot.id && !came?.some(({ id }) => id === this.deps.bot.id))
+      await countMembers(this.deps.db, 'telegram', String(chat.id), change);
+    if (title !== undefined) await noteRenamed(this.on(), String(chat.id), title);
+    if (left && !left.is_bot && (await telegramPerson(this.deps.db, left.id))?.role === 'owner')
+      await noteOwnerLeft(this.on(), String(chat.id));
   }
 
   /** Whether a code made its sender a person who may write. It counts once, with the end of its row. */
@@ -150,7 +224,7 @@ export class TelegramSorter {
     return limited.admitted ? null : limited;
   }
 
-  private async batch(row: WaitingUpdate, it: Incoming, person: TelegramPerson, meant: string): Promise<void> {
+  private async batch(row: WaitingUpdate, it: Incoming, person: Writer, meant: string): Promise<void> {
     const { message, address, user, quoted, file } = it;
     const threadId = await this.threadOf(address);
     const group = message.chat.type !== 'private';
@@ -199,8 +273,7 @@ export class TelegramSorter {
     batcher.add(pending);
   }
 
-  private identity = ({ role, user_id }: TelegramPerson) =>
-    ({ role, channel: 'telegram', id: telegramId(user_id) }) as const;
+  private identity = ({ role, user_id }: Writer) => ({ role, channel: 'telegram', id: telegramId(user_id) }) as const;
 
   private newBatcher(address: string, threadId: string): ChatBatcher {
     const { db, intake, config } = this.deps;
@@ -224,6 +297,8 @@ export class TelegramSorter {
     const { db, bot, intake } = this.deps;
     const original = await receivedUpdate(db, bot.id, keyOf(message.chat.id, message.message_id));
     const { text: was, from } = { from: undefined, ...(original?.content as Partial<Message>) };
+    const at = message.chat.type === 'private' ? undefined : await groupAt(db, 'telegram', String(message.chat.id));
+    if (at?.registered_at) await this.amendTalk(message);
     if (!original || nobodys(message) || (original.verdict !== null && original.inboxId === null))
       return { verdict: 'edit' };
     if (original.verdict === null) {
@@ -243,9 +318,7 @@ export class TelegramSorter {
     const owner = (await telegramPerson(db, it.user.id))?.role === 'owner';
     const others = group && !owner ? it.user.name : it.ofOthers ? 'a forwarded message' : null;
     const meant = (text: string) =>
-      meantForUs({ ...it, message: { ...message, text }, text }, bot, (each) =>
-        withoutTrigger(each, this.deps.config.FETCH_TRIGGER),
-      ) ?? text;
+      meantForUs({ ...it, message: { ...message, text }, text }, bot, this.afterCallIn(at)) ?? text;
     const amended = await amendInput(
       db,
       original.inboxId!,
@@ -269,11 +342,19 @@ export class TelegramSorter {
     return null;
   }
 
+  private async amendTalk(message: Message): Promise<void> {
+    const { db, bot } = this.deps;
+    const chatId = await chatOfThread(db, await this.threadOf(decode(message, bot.id).address));
+    const text = message.text ?? message.caption ?? '';
+    await amendTalk(db, chatId, keyOf(message.chat.id, message.message_id), text || null);
+  }
+
   /** A pressed button answers its question. What it carries could be forged, so it counts only in its own chat. */
   private async press(row: WaitingUpdate, query: CallbackQuery): Promise<Sorted> {
     const { db, intake } = this.deps;
     const { queryId, userId, data, chat, messageId } = pressIn(query);
-    const person = await telegramPerson(db, userId);
+    const group = row.chat.startsWith('-') ? await groupAt(db, 'telegram', row.chat) : undefined;
+    const person = await this.writer(userId, group);
     // the outcome of the send that made the button may be unknown, so it says itself what it answers
     const asked = await askedOnTelegram(db, row.chat, data.slice(0, data.lastIndexOf('/')));
     const answer = asked && offeredBy({ ...asked, rest: 1 })[Number(data.split('/').at(-1))];
@@ -339,7 +420,7 @@ const isOld = (at: Date): boolean => Date.now() - at.getTime() > OLD_AFTER_MS;
 
 /** The role of a group's member in a turn: the owner, or one who began it. */
 const approverOf =
-  ({ role, user_id }: TelegramPerson): Approver =>
+  ({ role, user_id }: Writer): Approver =>
   async (tx, turnId) => ({
     owner: role === 'owner',
     asked: await wroteTurn(tx, turnId, { channel: 'telegram', id: telegramId(user_id) }),

@@ -1,5 +1,6 @@
 import type { InlineKeyboardMarkup } from '@grammyjs/types';
 import { capabilitiesOf } from '../../../../contracts/channels.ts';
+import { ALWAYS_HERE, offersRule } from '../../../../domain/consent/kinds.ts';
 import type { Asked, OutgoingRow } from '../../../../store/chats/messages/outgoing.ts';
 import { APPROVAL_ANSWERS } from '../../../../store/turns/questions/question-text.ts';
 import { ageNote, approvalText, BEGINNING, escapeMarkdown, FILE_NOTE, REMINDER } from '../../shared/asking.ts';
@@ -27,9 +28,15 @@ const MOST_BUTTONS = 10;
 const pressOf = (questionId: string, place: number): string => `${questionId}/${place}`;
 
 /** The answers that the buttons of a question stand for, in their order. */
-export function offeredBy({ kind, options, rest = 0 }: Pick<Asked, 'kind' | 'options'> & { rest?: number }): string[] {
+export function offeredBy({
+  kind,
+  options,
+  prompt,
+  rest = 0,
+}: Pick<Asked, 'kind' | 'options' | 'prompt'> & { rest?: number }): string[] {
   if (kind === 'question') return options;
-  return ['yes', 'no', ...(rest > 0 ? ['more'] : [])];
+  const always = kind === 'approval' && offersRule(prompt) ? [ALWAYS_HERE] : [];
+  return ['yes', 'no', ...always, ...(rest > 0 ? ['more'] : [])];
 }
 
 /** The messages of an outbox row, in order. At least one. */

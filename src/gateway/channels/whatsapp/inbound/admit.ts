@@ -2,10 +2,12 @@ import { createHash } from 'node:crypto';
 import type { Config } from '../../../../config.ts';
 import type { Identity } from '../../../../contracts/decision.ts';
 import { OLD_AFTER_MS } from '../../../../domain/chat/burst.ts';
+import { type GroupRule, mayCall } from '../../../../domain/chat/groups.ts';
 import { addressed } from '../../../../domain/chat/trigger.ts';
 import { isTooLong } from '../../../../domain/chat/words/commands.ts';
 import { offeredAnswer } from '../../../../domain/chat/words/replies.ts';
 import { canonicalUser, numberMode, roleOf, samePerson } from '../../../../domain/whatsapp/identity.ts';
+import { groupAt, isAnswered } from '../../../../store/chats/groups.ts';
 import type { Db, Tx } from '../../../../store/postgres/database.ts';
 import { tellOwner } from '../../../../store/whatsapp/account.ts';
 import {
@@ -31,7 +33,8 @@ import type { CurrentLive, WhatsAppDeps } from '../live.ts';
 import { decodeRow, type Incoming, type Me, type OfOthers } from './decode.ts';
 import { bothForms, type ChatDirectory, jidsOf } from './directory.ts';
 
-type Role = 'owner' | 'trusted' | 'stranger';
+/** `member`: somebody whom the rule of a registered group lets call there. */
+type Role = 'owner' | 'trusted' | 'member' | 'stranger';
 /** JIDs of the people who may use it. */
 interface People {
   owner: string[];
@@ -71,14 +74,20 @@ export function peopleOf(
   };
 }
 
-/** The author's identity for the store: the number if known, because settings name people by number. */
-const identityOf = (role: Role, { pn, lid }: Forms): Identity => {
-  const jid = pn ?? lid;
-  return {
-    role: role === 'stranger' ? 'member' : role,
-    channel: 'whatsapp',
-    ...(jid && { id: pn ? pn.split('@')[0]! : jid }),
-  };
+/** The role of somebody in a registered group, as its rule says; elsewhere it is as it is. */
+function roleIn(rule: GroupRule | null, role: 'owner' | 'trusted' | 'stranger', forms: Forms): Role {
+  if (rule === null) return role;
+  if (!mayCall(rule, { role, id: idOfPerson(forms) })) return 'stranger';
+  return role === 'stranger' ? 'member' : role;
+}
+
+/** A person's id in identities: the number if known, because settings name people by number. */
+export const idOfPerson = ({ pn, lid }: Forms): string | null => (pn ? pn.split('@')[0]! : lid);
+
+/** The author's identity for the store. */
+const identityOf = (role: Role, forms: Forms): Identity => {
+  const id = idOfPerson(forms);
+  return { role: role === 'stranger' ? 'member' : role, channel: 'whatsapp', ...(id && { id }) };
 };
 
 /** The decision about a message: it ends with a reason (`verdict`), or goes on with the text that is meant for us. */
@@ -94,6 +103,8 @@ interface Circumstances {
   /** it quotes a message that we sent */
   quotesUs: boolean;
   trigger: string;
+  /** of a registered group */
+  rule?: GroupRule | null;
 }
 
 const refuse = (verdict: string): Verdict => ({ admitted: false, verdict });
@@ -102,7 +113,10 @@ const refuse = (verdict: string): Verdict => ({ admitted: false, verdict });
  * Whether a message is for us, from somebody who may write to us. Pure. Reactions, votes, edits and deletions need no
  * trigger, because they name their message.
  */
-export function verdictOn(message: Incoming, { role, self, echo, quotesUs, trigger }: Circumstances): Verdict {
+export function verdictOn(
+  message: Incoming,
+  { role, self, echo, quotesUs, trigger, rule = null }: Circumstances,
+): Verdict {
   const { content, chat, key } = message;
   if (content.kind === 'nothing' && content.why !== 'stub') return refuse(content.why);
   if (key.fromMe && echo) return refuse('echo');
@@ -124,6 +138,7 @@ export function verdictOn(message: Incoming, { role, self, echo, quotesUs, trigg
     text: content.text,
     voice,
     trigger,
+    rule: toOthers && rule?.when === 'always' ? { ...rule, when: 'called' } : rule,
   });
   if (!isForUs) return refuse(key.fromMe ? 'owner_typed' : 'not_addressed');
   if (text || content.kind === 'media') return { admitted: true, text };
@@ -233,7 +248,11 @@ export async function admit(
   const listed = roleOf(forms, self.people);
   const another = listed !== 'stranger' && !key.fromMe && !(await holdsNumber(db, account, forms));
   if (another) await tellOfNewAccount(deps, forms);
-  const role = another ? 'stranger' : listed;
+  const group = chat.kind === 'group' ? await groupAt(db, 'whatsapp', chat.jid) : undefined;
+  // a registered group is not answered while its owner or the account is not in it
+  if (group?.registered_at && !isAnswered(group)) return { verdict: 'paused' };
+  const rule = group?.registered_at ? group.rule : null;
+  const role = roleIn(rule, another ? 'stranger' : listed, forms);
   const quoted = role !== 'stranger' && message.quoted ? await ourMessage(db, account, message.quoted.id) : undefined;
   const echo = key.fromMe && (await ourMessage(db, account, key.messageId)) !== undefined;
   const verdict = verdictOn(message, {
@@ -242,6 +261,7 @@ export async function admit(
     echo,
     quotesUs: quoted !== undefined,
     trigger: config.FETCH_TRIGGER,
+    rule,
   });
   // WhatsApp shows us our own message, so it has it, even if its ack was lost
   if (echo) await markAccepted(db, account, [key.messageId]);

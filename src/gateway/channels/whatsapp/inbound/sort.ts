@@ -4,6 +4,8 @@ import { shownOfMessage } from '../../../../domain/chat/context/context.ts';
 import { parseCommand } from '../../../../domain/chat/words/commands.ts';
 import { inline } from '../../../../domain/text/foreign-text.ts';
 import { HOUR, MINUTE } from '../../../../domain/time.ts';
+import { roleOf } from '../../../../domain/whatsapp/identity.ts';
+import { amendTalk, groupAt, isAnswered, noteTalk } from '../../../../store/chats/groups.ts';
 import type { Tx } from '../../../../store/postgres/database.ts';
 import { tellOwner } from '../../../../store/whatsapp/account.ts';
 import { findGroup } from '../../../../store/whatsapp/chats.ts';
@@ -13,7 +15,7 @@ import { ChatBatcher } from '../../shared/batcher.ts';
 import { createLimiter } from '../../shared/rate-limit.ts';
 import type { Sorted } from '../../shared/receiver.ts';
 import type { CurrentLive, WhatsAppDeps } from '../live.ts';
-import { type Admitted, admit, type Self } from './admit.ts';
+import { type Admitted, admit, idOfPerson, type Self } from './admit.ts';
 import { amend } from './amend.ts';
 import { type Content, decodeRow, type Incoming, idOf } from './decode.ts';
 import { ChatDirectory } from './directory.ts';
@@ -25,6 +27,12 @@ interface SortDeps extends WhatsAppDeps {
   live: CurrentLive;
   /** a file is loaded, or will not come */
   onPrepared(): void;
+}
+
+/** What a message says to those who read along. */
+function spokenIn(content: Content): string {
+  if (content.kind === 'text') return content.text.trim();
+  return content.kind === 'media' ? `[${content.media.kind}] ${content.text}`.trim() : '';
 }
 
 const STOPS_PER_MINUTE = 5;
@@ -80,6 +88,7 @@ export class Sorter {
     if (content.kind === 'nothing' && content.why !== 'stub') return { verdict: content.why };
     const it = await admit(this.deps, this.directory, row, message, self);
     if ('verdict' in it && it.verdict === 'stub') await this.tellUnreadable(message);
+    if ('verdict' in it) await this.noteTalk(message, it.verdict, self);
     if ('verdict' in it || 'until' in it) return it;
     const decides = await this.interpretation(it);
     if (decides && 'verdict' in decides) return decides;
@@ -122,6 +131,35 @@ export class Sorter {
       `${inline(who, 60)} wrote something${where} that could not be read, although WhatsApp was asked for it again. It was not carried out: send it once more.`,
       config.OWNER_PHONE_NUMBER?.split(',')[0] ?? null,
     );
+  }
+
+  /** What is said in a registered group and not to us, which the next answer there reads. */
+  private async noteTalk(message: Incoming, verdict: string, self: Self): Promise<void> {
+    const { db, config } = this.deps;
+    const { chat, key, content, author, name, at } = message;
+    if (chat.kind !== 'group' || !['not_addressed', 'owner_typed', 'stranger'].includes(verdict)) return;
+    const group = await groupAt(db, 'whatsapp', chat.jid);
+    if (!group?.chat_id || !isAnswered(group)) return;
+    const chatId = group.chat_id;
+    if (content.kind === 'edit' || content.kind === 'revoke')
+      return await amendTalk(
+        db,
+        chatId,
+        idOf({ ...message, key: { ...key, messageId: content.target } }),
+        content.kind === 'edit' ? content.text : null,
+      );
+    const body = spokenIn(content);
+    if (body === '') return;
+    const owner = roleOf(author, self.people) === 'owner';
+    await noteTalk(db, {
+      chatId,
+      key: idOf(message),
+      author: owner ? (config.FETCH_USER_NAME ?? name ?? 'The owner') : (name ?? 'A member'),
+      owner,
+      person: idOfPerson(author),
+      body,
+      saidAt: at,
+    });
   }
 
   /** A failed row is retried later and later, and never given up: it is somebody's message. */
@@ -194,6 +232,8 @@ export class Sorter {
     content: Extract<Content, { kind: 'edit' | 'sealed_edit' | 'revoke' }>,
   ): Promise<void> {
     const outcome = await amend(this.deps, row.seq, message, content, self);
+    // the owner, or somebody who may call, has changed what was not for us
+    await this.noteTalk(message, 'not_addressed', self);
     if (outcome.kind === 'waiting') this.batchers.get(address)?.remove(outcome.seq);
     if (outcome.kind !== 'emptied') return;
     const { threadId, turnId } = outcome;

@@ -25,6 +25,8 @@ export interface Writing {
   polls: boolean;
   /** send a long text as messages, because its file could not be uploaded */
   noFiles?: boolean;
+  /** on a shared number: who writes, because it is not the owner of the number */
+  name?: string | null;
 }
 
 /**
@@ -39,6 +41,22 @@ const YES_OR_NO = `${APPROVAL_ANSWERS} 👍 and 👎 work, too.`;
 
 /** The messages of an outbox row, in order, and what formatting changed. At least one. */
 export function write(writing: Writing): { parts: Part[]; counters: Counters } {
+  const { name } = writing;
+  if (!name) return compose(writing);
+  const { parts, counters } = compose({ ...writing, textLimit: writing.textLimit - `${name}: `.length });
+  return { parts: parts.map((part, at) => (at === 0 ? signed(part, name) : part)), counters };
+}
+
+/** The message with the name of who writes it. */
+function signed(part: Part, name: string): Part {
+  if (part.kind === 'text') return { ...part, text: `${name}: ${part.text}` };
+  if (part.kind === 'poll') return { ...part, name: `${name}: ${part.name}`.slice(0, POLL.name) };
+  if (part.kind === 'file') return { ...part, caption: `${name}: ${part.caption}` };
+  const { attached } = part;
+  return { ...part, attached: { ...attached, caption: `${name}: ${attached.caption}`.trim() } };
+}
+
+function compose(writing: Writing): { parts: Part[]; counters: Counters } {
   const { row, ageMs } = writing;
   const note = ageNote(ageMs, 'WhatsApp');
   const lead = [...(note ? [note] : []), ...(row.question?.reminder ? [REMINDER] : [])];
@@ -47,7 +65,8 @@ export function write(writing: Writing): { parts: Part[]; counters: Counters } {
 
 /** The text of a progress report. It must fit one message, because it replaces another. */
 export function writeProgress(writing: Writing): string {
-  return formatReply(writing.row.body, writing.textLimit).parts[0] ?? '…';
+  const name = writing.name ? `${writing.name}: ` : '';
+  return name + (formatReply(writing.row.body, writing.textLimit - name.length).parts[0] ?? '…');
 }
 
 function writeQuestion(writing: Writing, question: Asked, lead: string[]): { parts: Part[]; counters: Counters } {

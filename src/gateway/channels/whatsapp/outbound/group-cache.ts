@@ -12,18 +12,24 @@ const TTL_MS = HOUR;
 const REFUSED_MS = 5 * MINUTE;
 const IN_MEMORY = 200;
 
+interface CacheDeps extends WhatsAppDeps {
+  live: CurrentLive;
+  /** gets all groups of the account, by address, whenever they were asked for */
+  fetched?: (all: Record<string, GroupMetadata>) => Promise<void>;
+}
+
 /**
  * The members of groups, in memory and in the store. They are asked for again after an hour or a notification. Without
  * this cache each send to a group is a query, which WhatsApp soon refuses. After a refusal the last known members are
  * used.
  */
 export class GroupCache {
-  private readonly deps: WhatsAppDeps & { live: CurrentLive };
+  private readonly deps: CacheDeps;
   private readonly memory = new LRUCache<string, StoredGroup>({ max: IN_MEMORY });
   private allFetchedAt = 0;
   private refusedUntil = 0;
 
-  constructor(deps: WhatsAppDeps & { live: CurrentLive }) {
+  constructor(deps: CacheDeps) {
     this.deps = deps;
   }
 
@@ -100,7 +106,9 @@ export class GroupCache {
   private async fetchAll(sock: WASocket): Promise<void> {
     if (this.allFetchedAt > Date.now() - TTL_MS) return;
     this.allFetchedAt = Date.now();
-    if (!(await this.ask(() => sock.groupFetchAllParticipating()))) this.allFetchedAt = 0;
+    const all = await this.ask(() => sock.groupFetchAllParticipating());
+    if (all) await this.deps.fetched?.(all)?.catch(this.notStored);
+    else this.allFetchedAt = 0;
   }
 
   private async ask<T>(query: () => Promise<T>): Promise<T | undefined> {

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import { setTimeout as pause } from 'node:timers/promises';
 import { MINUTE } from '../../../../domain/time.ts';
+import { canonicalUser } from '../../../../domain/whatsapp/identity.ts';
 import { dropOutgoing } from '../../../../store/chats/messages/outbox.ts';
 import { type OutgoingRow, sendableAttachment } from '../../../../store/chats/messages/outgoing.ts';
 import { timerOf } from '../../../../store/whatsapp/chats.ts';
@@ -79,6 +80,8 @@ export class PartMaker {
       await abandon(this.deps, row.id, 'the number of this chat belongs to somebody else now.');
       return null;
     }
+    const called = config.FETCH_ASSISTANT_NAME;
+    if (live.number === 'shared' && called !== 'none' && !isOwn(jid, live)) writing.name = called;
     if (row.kind === 'progress') return await this.progress(row, writing, live, jid, signal);
     const { parts, counters } = write(writing);
     const making: Making = {
@@ -177,6 +180,9 @@ export class PartMaker {
     return await addSends(db, account, row.id, [send], { normalizedCount: 0, chunkedCount: 0, fallbackSplitCount: 0 });
   }
 }
+
+/** Whether a chat is the one with oneself, where only the account writes. */
+const isOwn = (jid: string, { me }: Live): boolean => [me.jid, me.lid].includes(canonicalUser(jid));
 
 /** Identifies a message with a file at another attempt (only the first message of a row quotes); empty for others. */
 function fileOf(part: Part, jid: string, at: number): string {

@@ -8,6 +8,7 @@ import { roleLog, script } from '../../../../support/app.ts';
 import { until } from '../../../../support/until.ts';
 import { sealEdit } from '../../../../support/whatsapp/handset.ts';
 import { ask, inward, shows } from '../../../../support/whatsapp/inward.ts';
+import { countsAsShown } from '../../../../support/whatsapp-app.ts';
 
 /** The whole instance: what happens with people's messages. */
 
@@ -179,6 +180,46 @@ describe('messages on WhatsApp', () => {
       'Fay (member): and called',
     );
   });
+
+  it('tells its owner of a new group, and answers there by the rule that the owner has agreed to', async () => {
+    const { Ann, Fay } = people;
+    const group = world.fixture.group('Kitchen', [Ann, Fay, world.stranger]);
+    // the owner has a chat with it
+    await Ann.send('status');
+    await shown(Ann, 'Nothing is running');
+    group.invite();
+    await shown(Ann, /I was added to “Kitchen” on WhatsApp \(4 members\)\. Nobody there has seen anything from me/);
+    await Ann.send('answer in Kitchen for everyone');
+    await shown(
+      Ann,
+      /Answer in the group "Kitchen"\?[\s\S]*members: [\s\S]*may call: every member[\s\S]*folder: kitchen/,
+    );
+    await countsAsShown(world.app, await shown(Ann, 'Answer in the group'));
+    await Ann.send('yes');
+    await shown(Ann, /I answer in "Kitchen" from now on\. Nobody there was told/);
+    expect(Fay.received.some(({ chat }) => chat === group.jid)).toBe(false);
+    const talk = await group.send(Fay, 'we need bread');
+    expect(await verdictOf(talk.id)).toBe('not_addressed');
+    await group.send(world.stranger, '@fetch what do we need?');
+    const request = await until('the model is asked', () => asked('what do we need?')[0], 20_000);
+    expect(request.user).toBe('Stranger (member): what do we need?');
+    await until(
+      'the group is shown the answer',
+      () => Fay.received.find((each) => each.by === 'client' && each.chat === group.jid),
+      30_000,
+    );
+    const said = await db()
+      .selectFrom('transcript')
+      .innerJoin('threads', 'threads.id', 'transcript.thread_id')
+      .innerJoin('chats', 'chats.id', 'threads.chat_id')
+      .select('transcript.content')
+      .where('chats.address', '=', group.jid)
+      .orderBy('transcript.ord')
+      .execute();
+    expect(said[0]?.content).toBe('[Said here since your last answer, and not to you:]\nFay (member): we need bread');
+    group.expel();
+    await shown(Ann, /I am no longer in “Kitchen” on WhatsApp/);
+  }, 240_000);
 
   it('reads a message of a group after a later one of its author, and tells the owner once of one that stays unreadable', async () => {
     const { Rosa } = people;

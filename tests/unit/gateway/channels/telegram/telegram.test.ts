@@ -1,8 +1,9 @@
 import type { Message, Update } from '@grammyjs/types';
 import { expect, it } from 'vitest';
+import { offerText } from '../../../../../src/domain/consent/kinds.ts';
 import { resultOf, TelegramApi, TelegramError } from '../../../../../src/gateway/channels/telegram/api.ts';
 import { decode, meantForUs, storable } from '../../../../../src/gateway/channels/telegram/inbound/decode.ts';
-import { write } from '../../../../../src/gateway/channels/telegram/outbound/compose.ts';
+import { offeredBy, write } from '../../../../../src/gateway/channels/telegram/outbound/compose.ts';
 import {
   cutFormatted,
   type Formatted,
@@ -72,6 +73,28 @@ it('makes a file of a text that nobody would read as messages', () => {
 it('says after an hour that a message is old, with the name of the channel', () => {
   const [part] = write({ kind: 'answer', body: 'hello', question: null }, 3 * 3_600_000);
   expect(part).toMatchObject({ text: '(written 3 h ago, while Telegram was away)\n\nhello' });
+});
+
+it('has a button for a rule where a question offers one, which means the same when it is pressed', () => {
+  const question = {
+    id: 'call_1',
+    kind: 'approval' as const,
+    prompt: `Run this command in demo?\n${offerText({ label: '`npm test`', workspace: 'demo' })}`,
+    options: [],
+    number: 1,
+    isWhole: false,
+    evidence: '$ npm test',
+    rest: 0,
+    reminder: false,
+  };
+  const [part] = write({ kind: 'question', body: '', question }, 0);
+  expect(part?.kind === 'text' && part.buttons?.inline_keyboard[0]?.map(({ text }) => text)).toEqual([
+    'Yes',
+    'No',
+    'Always for this project',
+  ]);
+  expect(offeredBy({ ...question, rest: 1 })[2]).toBe('always for this project');
+  expect(offeredBy({ ...question, prompt: 'Run this command in demo?', rest: 1 })[2]).toBe('more');
 });
 
 const message = (fields: object): Message =>

@@ -40,6 +40,20 @@ describe('what an answer becomes on WhatsApp', () => {
     expect(texts(writing('**Done.** See `a_b`.'))).toEqual(['*Done.* See `a_b`.']);
   });
 
+  it('begins with the name of who writes on a shared number, once and within the limit', () => {
+    const long = 'a word and another one. '.repeat(60);
+    const said = texts(writing(long, { textLimit: 500, name: 'Rex' }));
+    expect(said.filter((text) => text.startsWith('Rex: '))).toHaveLength(1);
+    expect(said[0]).toMatch(/^Rex: a word/);
+    expect(Math.max(...said.map(({ length }) => length))).toBeLessThanOrEqual(500);
+    const question = asked({ options: ['red', 'blue'], prompt: 'Which colour?' });
+    expect(write(writing('', { question, polls: true, name: 'Rex' })).parts[0]).toMatchObject({
+      kind: 'poll',
+      name: 'Rex: Which colour?',
+    });
+    expect(writeProgress(writing('half done', { name: 'Rex' }))).toBe('Rex: half done');
+  });
+
   it('loses no word, however it is cut, in messages or in its file', () => {
     const word = fc.stringMatching(/^[A-Za-z0-9äöüé]{1,12}$/);
     const body = fc.array(fc.array(word, { minLength: 1, maxLength: 40 }), { minLength: 1, maxLength: 60 });

@@ -1,6 +1,6 @@
 import { z } from 'zod';
-import type { CallToolResult, OfferedTool } from '../../../adapters/mcp/serving/protocol.ts';
-import { isInterval, isOnce, readInterval } from '../../../domain/firings.ts';
+import type { CallToolResult, OfferedTool } from '../adapters/mcp/serving/protocol.ts';
+import { isInterval, isOnce, readInterval } from '../domain/firings.ts';
 
 /**
  * Tools of NanoClaw's agents, by their names and arguments. Each is a call of one of ours, so policy, taint and consent
@@ -11,6 +11,8 @@ interface ContractTool {
   offered: Pick<OfferedTool, 'name' | 'title' | 'description' | 'inputSchema'>;
   /** our tool */
   of: string;
+  /** our tool where the arguments name another chat */
+  ofOther?: string;
   /** its arguments; a text says what is wrong with those that were given */
   args: (given: Record<string, unknown>) => Record<string, unknown> | string;
   /** what the program is told of a call that went well */
@@ -49,11 +51,13 @@ function contractTool<S extends z.ZodType<Record<string, unknown>>>(
   of: string,
   args: (given: z.output<S>) => Record<string, unknown> | string,
   answer: ContractTool['answer'],
+  ofOther?: string,
 ): ContractTool {
   const inputSchema = z.toJSONSchema(schema, { io: 'input' }) as OfferedTool['inputSchema'];
   return {
     offered: { name, title, description, inputSchema },
     of,
+    ...(ofOther && { ofOther }),
     args: (given) => {
       const parsed = schema.safeParse(given);
       return parsed.success
@@ -87,13 +91,23 @@ const CONTRACT_TOOLS: readonly ContractTool[] = [
         .enum(['group', 'isolated'])
         .default('group')
         .describe('group: with what was said before. isolated: in a conversation of its own'),
-      target_group_jid: z.string().optional().describe('Refused: a program schedules in its own conversation only'),
+      task_id: z.string().trim().min(1).max(80).optional().describe('Its name'),
+      target_group_jid: z.string().trim().min(1).max(120).optional().describe('Another chat: its name, or its address'),
     }),
     'cron_create',
-    ({ prompt, schedule_type, schedule_value, context_mode, target_group_jid }) => {
-      if (target_group_jid !== undefined) return 'A program schedules in its own conversation only.';
+    ({ prompt, schedule_type, schedule_value, context_mode, task_id, target_group_jid }) => {
       const isolated = context_mode === 'isolated' && { isolated: true };
-      return wrongValue(schedule_type, schedule_value) ?? { prompt, schedule: schedule_value, ...isolated };
+      const name = task_id !== undefined && { name: task_id };
+      const chat = target_group_jid !== undefined && { chat: target_group_jid };
+      return (
+        wrongValue(schedule_type, schedule_value) ?? {
+          prompt,
+          schedule: schedule_value,
+          ...isolated,
+          ...name,
+          ...chat,
+        }
+      );
     },
     (call) => says(`Task ${idIn(call)} is scheduled. ${call.output}`, { task_id: idIn(call) }),
   ),
@@ -160,15 +174,40 @@ const CONTRACT_TOOLS: readonly ContractTool[] = [
     {
       name: 'send_message',
       title: 'Say something at once',
-      description: 'Shown at once in the conversation of this program, which its owner sees on the page.',
+      description:
+        'Shown at once in the conversation of this program, which its owner sees on the page; or sent to another chat, after the owner’s yes.',
     },
     z.object({
       text: z.string().trim().min(1).max(500),
+      chat: z.string().trim().min(1).max(120).optional().describe('Another chat: its name, or its address'),
       sender: z.string().max(100).optional().describe('Not used'),
     }),
     'report_progress',
-    ({ text }) => ({ message: text }),
-    () => says('It is shown in the conversation of this program.'),
+    ({ text, chat }) => (chat === undefined ? { message: text } : { text, chat }),
+    ({ output, metadata }) =>
+      says(metadata?.chat === undefined ? 'It is shown in the conversation of this program.' : output),
+    'send_message',
+  ),
+  contractTool(
+    {
+      name: 'register_group',
+      title: 'Answer in a group',
+      description: 'Answer in a group that the account is in, after the owner’s yes.',
+    },
+    z.object({
+      jid: z.string().trim().min(1).max(120).describe('Its address, or its name'),
+      name: z.string().max(120).optional().describe('Not used: it has the name that its members gave it'),
+      folder: z.string().trim().min(1).max(64).optional(),
+      trigger: z.string().trim().min(1).max(60).optional(),
+    }),
+    'register_group',
+    ({ jid, folder, trigger }) => ({
+      group: jid,
+      answer: 'called',
+      ...(folder !== undefined && { folder }),
+      ...(trigger !== undefined && { trigger }),
+    }),
+    ({ output }) => says(output),
   ),
 ];
 
@@ -181,7 +220,7 @@ interface ListedCron {
   nextRunAt: string | null;
 }
 
-interface ListedTask {
+export interface ListedTask {
   id: string;
   prompt: string;
   schedule_type: Type;
@@ -210,3 +249,7 @@ const BY_NAME = new Map(CONTRACT_TOOLS.map((tool) => [tool.offered.name, tool]))
 
 export const contractTools = (): IterableIterator<ContractTool> => BY_NAME.values();
 export const contractToolOf = (name: string): ContractTool | undefined => BY_NAME.get(name);
+
+/** Our tool for a call with these arguments of ours. */
+export const ourToolOf = ({ of, ofOther }: ContractTool, ours: Record<string, unknown>): string =>
+  'chat' in ours && ofOther ? ofOther : of;

@@ -1,0 +1,195 @@
+import { setTimeout as pause } from 'node:timers/promises';
+import { factsOf } from '../../../kennel/agents/registry.ts';
+import type { ChatAnswer, ChatTools } from '../../adapters/mcp/agent-servers.ts';
+import { blockQuote } from '../../domain/text/foreign-text.ts';
+import { cut, storableText } from '../../domain/text/storable.ts';
+import { IntakeError, signalArrival } from '../../gateway/intake/signal.ts';
+import { startTurn } from '../../gateway/intake/turns.ts';
+import { derivedId } from '../../store/chats/ids.ts';
+import { openQuestionOfTurn, outcomeOfTurn, type TurnOutcome } from '../../store/chats/sessions/program-sessions.ts';
+import { latestThread } from '../../store/chats/threads/threads.ts';
+import { addTraffic } from '../../store/kennel/egress.ts';
+import { countTold, sourceOfTask, tellOfTask, whereToTell } from '../../store/kennel/tasks/task-news.ts';
+import { findTask, isOver, type Task } from '../../store/kennel/tasks/tasks.ts';
+import { isMainChat } from '../../store/owner/memories.ts';
+import { availableGroups, chatOfTask } from '../../store/owner/task-chat.ts';
+import { contractToolOf, contractTools, type ListedTask, ourToolOf } from '../../tools/contract-tools.ts';
+import { tools } from '../../tools/registry.ts';
+import { MAIN_ONLY } from '../../tools/tool.ts';
+import type { KennelDeps } from '../activity-deps.ts';
+
+/**
+ * The tools of NanoClaw's agents for the agent of a task. A message goes to the task's chat at once. Every other call
+ * is a turn of that chat that consists of it, so its policy, taint and consent are those of every call there.
+ */
+
+type Deps = Pick<KennelDeps, 'db' | 'config' | 'temporal'>;
+
+/** One task says no more than this, whatever its container does. */
+const MOST_MESSAGES = 50;
+const MESSAGE_CHARS = 10_000;
+const PROMPT_CHARS = 2_000;
+/** How often to look whether the chat is free, or the turn has ended. */
+const LOOK_MS = 250;
+const LIST_MS = 10_000;
+
+const no = (text: string): ChatAnswer => ({ text, ok: false });
+
+export function createChatTools(deps: Deps, taskId: string): ChatTools {
+  const liveTask = async (): Promise<Task | null> => {
+    const task = await findTask(deps.db, taskId);
+    return task && !isOver(task.state) ? task : null;
+  };
+  // snapshots are read again and again
+  const noted = new Set<string>();
+  const noteOnce = async (task: Task, what: string, found: readonly object[]): Promise<void> => {
+    if (found.length === 0 || noted.has(what)) return;
+    noted.add(what);
+    await noteRead(deps, task, what, JSON.stringify(found));
+  };
+  return {
+    tools: [...contractTools()].map(({ offered }) => ({
+      name: offered.name,
+      description: offered.name === SEND ? 'Say something in the chat of this task at once.' : offered.description,
+      inputSchema: offered.inputSchema,
+    })),
+    async call(name, given, key, signal) {
+      const task = await liveTask();
+      if (!task) return no('The task is over.');
+      const args = await inOwnWords(deps, task, given);
+      if (name === SEND && args.chat === undefined) return await send(deps, task, args, key);
+      if (name === 'list_tasks') return await list(deps, task, signal);
+      return await callInChat(deps, task, { name, args, key }, signal);
+    },
+    async snapshot(file) {
+      const task = await liveTask();
+      if (!task) return undefined;
+      if (file === 'current_tasks.json') {
+        const { found } = await scheduled(deps, task, AbortSignal.timeout(LIST_MS));
+        await noteOnce(task, SCHEDULES, found);
+        return found.map((each) => ({ ...each, groupFolder: task.workspace }));
+      }
+      if (file !== 'available_groups.json') return undefined;
+      // the owner's private chat sees the groups; every other chat sees none
+      const { main } = await chatOfTask(deps.db, deps.config, task);
+      const groups = main ? await availableGroups(deps.db) : [];
+      await noteOnce(task, GROUPS, groups);
+      return { groups, lastSync: new Date().toISOString() };
+    },
+  };
+}
+
+const SEND = 'send_message';
+
+/** NanoClaw's programs name their own chat, too: it is the one that is meant when none is named. */
+async function inOwnWords({ db, config }: Deps, task: Task, given: Record<string, unknown>) {
+  const { jid } = await chatOfTask(db, config, task);
+  const names = ['chat', 'target_group_jid'].filter((name) => given[name] === jid);
+  return names.length === 0
+    ? given
+    : Object.fromEntries(Object.entries(given).filter(([name]) => !names.includes(name)));
+}
+
+async function send(
+  { db, ...deps }: Deps,
+  task: Task,
+  args: Record<string, unknown>,
+  key: string,
+): Promise<ChatAnswer> {
+  const text = typeof args.text === 'string' ? storableText(args.text).trim() : '';
+  if (text === '') return no('text must be a text that is not empty.');
+  const id = `say_${derivedId('call_', key)}`;
+  if ((await countTold(db, task.id, id)) >= MOST_MESSAGES) return no('This task has said too much already.');
+  const words = `${factsOf(task.harness).label} in ${task.workspace}:\n${blockQuote(cut(text, MESSAGE_CHARS))}`;
+  const outboxId = await tellOfTask(db, task, id, words, 'quoting');
+  const { channel, workflowId } = await whereToTell(db, task);
+  const arrival = { kind: 'reply' as const, inboxId: outboxId, outboxId };
+  // if the signal fails, the sweeper finds the row
+  await signalArrival({ db, ...deps }, { inboxId: outboxId, arrival, chatId: task.chat_id, channel, workflowId }).catch(
+    () => {},
+  );
+  return { text: 'Message sent.', ok: true };
+}
+
+/** A turn of the chat, after the one that runs there. A repeated key finds the turn of the first call. */
+async function callInChat(
+  deps: Deps,
+  task: Task,
+  { name, args, key }: { name: string; args: Record<string, unknown>; key: string },
+  signal: AbortSignal,
+): Promise<ChatAnswer> {
+  const tool = contractToolOf(name);
+  if (!tool) return no(`There is no tool ${cut(name, 60)}.`);
+  const ours = tool.args(args);
+  if (typeof ours === 'string') return no(ours);
+  const of = ourToolOf(tool, ours);
+  // said again when it runs
+  if (tools.get(of)?.mainOnly?.(ours as never) && !(await isMainChat(deps.db, task.chat_id, deps.config)))
+    return no(MAIN_ONLY);
+  const { id: threadId } = (await latestThread(deps.db, task.chat_id)) ?? { id: task.thread_id };
+  for (;;) {
+    try {
+      const { turn } = await startTurn(deps, {
+        threadId,
+        prompt: cut(`${of} ${JSON.stringify(ours)}`, PROMPT_CHARS),
+        inputSummary: `${factsOf(task.harness).label} in ${task.workspace}: ${name}`,
+        call: { name: of, args: ours, as: name },
+        heard: { sources: [sourceOfTask(task)], words: '' },
+        autoApprove: false,
+        channelMessageId: `agent ${task.id} ${key}`,
+      });
+      return await answerOf(deps, turn.id, signal);
+    } catch (error) {
+      if (!(error instanceof IntakeError && error.code === 'conflict')) throw error;
+      await pause(LOOK_MS, undefined, { signal });
+    }
+  }
+}
+
+/** What came of the call. One that waits for a person is answered at once, because that may take days. */
+async function answerOf({ db }: Deps, turnId: string, signal: AbortSignal): Promise<ChatAnswer> {
+  for (; ; await pause(LOOK_MS, undefined, { signal })) {
+    const outcome = await outcomeOfTurn(db, turnId);
+    if (!outcome) return no('There is no such call.');
+    if (outcome.status !== 'in_progress' && outcome.status !== 'queued') return inWords(outcome);
+    const asked = await openQuestionOfTurn(db, turnId);
+    if (asked) return no(`Not done yet. The person is asked first, and it is done after their yes:\n${asked}`);
+  }
+}
+
+function inWords({ call, as, error, status }: TurnOutcome): ChatAnswer {
+  if (!call) return no(status === 'completed' ? 'It has no result.' : (error ?? 'It was stopped before its end.'));
+  const tool = as === null ? undefined : contractToolOf(as);
+  if (!tool || !call.ok) return { text: call.output, ok: call.ok };
+  return {
+    text: tool
+      .answer(call)
+      .content.map((part) => ('text' in part ? part.text : ''))
+      .join('\n'),
+    ok: true,
+  };
+}
+
+/** What is scheduled in the chat, without a turn: looking changes nothing. */
+async function scheduled(deps: Deps, task: Task, signal: AbortSignal) {
+  const tool = contractToolOf('list_tasks')!;
+  const place = { callId: `list_${task.id}`, chatId: task.chat_id, threadId: task.thread_id, turnId: task.turn_id };
+  const { output, metadata = null } = await tools.get(tool.of)!.run({}, { ...deps, ...place, signal });
+  const { content, structuredContent } = tool.answer({ output, metadata });
+  const found = (structuredContent?.tasks ?? []) as ListedTask[];
+  return { text: content.map((part) => ('text' in part ? part.text : '')).join('\n'), found };
+}
+
+async function list(deps: Deps, task: Task, signal: AbortSignal): Promise<ChatAnswer> {
+  const { text, found } = await scheduled(deps, task, signal);
+  if (found.length > 0) await noteRead(deps, task, SCHEDULES, text);
+  return { text, ok: true };
+}
+
+/** They stand among the hosts of a task. No host can have these names. */
+const SCHEDULES = 'schedules of the chat';
+const GROUPS = 'names of groups';
+
+/** Prompts of schedules and names of groups may have come from others, so they count as read. */
+const noteRead = ({ db }: Deps, task: Task, host: string, text: string): Promise<void> =>
+  addTraffic(db, task.id, [{ host, port: 443, connections: 1, sent: 0, received: Buffer.byteLength(text) }]);

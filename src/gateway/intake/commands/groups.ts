@@ -1,0 +1,88 @@
+import { parseGroupOrder } from '../../../domain/chat/groups.ts';
+import { isTooLong } from '../../../domain/chat/words/commands.ts';
+import { listGroups } from '../../../store/chats/groups.ts';
+import { attachmentId, saveAttachment } from '../../../store/chats/messages/attachments.ts';
+import { chosenIn } from '../../../store/chats/preferences.ts';
+import { logInMarkdown } from '../../../store/owner/chat-log.ts';
+import { isMainChat } from '../../../store/owner/memories.ts';
+import { listedGroups, listPlaces, namedPlaces } from '../../../store/owner/places.ts';
+import { command, saying } from './command.ts';
+import { toolTurn } from './tools.ts';
+
+/** Chats beside this one: in which groups I answer, and what was said. */
+
+const OWN = 'Say that in our own chat, and not in a group.';
+
+export const groups = command({
+  topic: 'trust',
+  help: [
+    '`groups` lists the groups that I am in; `answer in Family` has me answer there, `stop answering in Family` ends it',
+  ],
+  parse: saying('groups', 'list groups', 'show groups', 'my groups'),
+  mayAnswer: true,
+  ownersOnly: () => 'Only the owner sees my groups.',
+  run: async (_, { tx, config, shared }) => {
+    if (shared) return OWN;
+    const found = await listedGroups(tx.now, config);
+    if (found.length === 0) return 'I am in no group yet. Add me to one, and I tell you here.';
+    return found.map(({ line }) => line).join('\n');
+  },
+});
+
+export const answerIn = command({
+  help: [],
+  parse: parseGroupOrder,
+  // "answer in German, please" goes on
+  mayContinue: true,
+  mayAnswer: true,
+  run: async ({ group }, context) => {
+    const { tx, text, owned, shared } = context;
+    const known = namedPlaces(await listGroups(tx.now), group);
+    if (known.length === 0) return null;
+    if (!owned) return 'Only the owner says where I answer.';
+    return shared ? OWN : toolTurn(context, text.trim().startsWith('/') ? text.trim() : `/${text.trim()}`);
+  },
+});
+
+/** The name of a chat, or null for this one. */
+function parseExport(text: string): { chat: string | null } | null {
+  if (isTooLong(text)) return null;
+  const said = text.trim().replace(/(?<![.!])[.!]+$/, '');
+  if (/^\/?export(?: (?:this|the|our) (?:chat|conversation))?$/i.test(said)) return { chat: null };
+  const chat = /^\/?export (\S.{0,99})$/i.exec(said)?.[1];
+  return chat === undefined ? null : { chat };
+}
+
+export const exportChat = command({
+  topic: 'trust',
+  help: [
+    '`export this chat` sends you everything that was said here as a file; `export Family` does so for another chat',
+  ],
+  parse: parseExport,
+  mayAnswer: true,
+  mayContinue: true,
+  run: async ({ chat }, { tx, config, inboxId, owned, shared }) => {
+    const [place, ...others] = chat === null ? [] : namedPlaces(await listPlaces(tx.now), chat);
+    // "export the table as a file" is about something else
+    if (chat !== null && !place) return null;
+    if (!owned) return 'Only the owner exports what was said.';
+    if (chat !== null && (shared || !(await isMainChat(tx.now, tx.chatId, config)))) return OWN;
+    if (others.length > 0)
+      return `Several chats are called so. Name the channel, too: \`export ${place!.name} (Telegram)\`.`;
+    const { preferences } = await chosenIn(tx.now, tx.chatId);
+    const zone = preferences.timeZone ?? config.FETCH_TIME_ZONE;
+    const text = await logInMarkdown(tx.now, place?.chatId ?? tx.chatId, place?.name ?? 'Conversation', zone);
+    const id = attachmentId(inboxId, 'export');
+    const data = Buffer.from(text);
+    const file = {
+      kind: 'document',
+      mime: 'text/markdown',
+      name: 'conversation.md',
+      data,
+      preview: null,
+      text: null,
+    } as const;
+    await saveAttachment(tx.now, { id, threadId: tx.threadId, ...file });
+    return `Here it is.\n\n![conversation.md](attachment:${id})`;
+  },
+});

@@ -1,0 +1,61 @@
+import { type Selectable, sql } from 'kysely';
+import type { LogLine } from '../../../contracts/kennel.ts';
+import type { Db, Tx } from '../../postgres/database.ts';
+import type { TaskWordsTable } from '../../schema/tables/kennel.ts';
+import { isLimited, type Task } from './tasks.ts';
+
+/** What a person says to a coding task at work. Its agent receives it as its next prompt. */
+
+export type TaskWords = Selectable<TaskWordsTable>;
+
+/** Longest text that a task is told at once. */
+export const WORDS_CHARS = 5_000;
+
+/**
+ * Stores words for a task that is not over. False when it is over: the lock on its row keeps its end from coming in
+ * between. The same id counts once.
+ */
+export async function tellTask(db: Db | Tx, words: { id: string; taskId: string; text: string }): Promise<boolean> {
+  const { id, taskId, text } = words;
+  const { rows } = await sql<{ live: boolean }>`
+    with live as (select id from tasks where id = ${taskId} and ended_at is null for share),
+      added as (insert into task_words (id, task_id, text) select ${id}, id, ${text} from live on conflict (id) do nothing)
+    select exists (select from live) as live`.execute(db);
+  return rows[0]?.live === true;
+}
+
+/** What a task was told, oldest first. */
+export const wordsOfTask = (db: Db, taskId: string): Promise<TaskWords[]> =>
+  db.selectFrom('task_words').selectAll().where('task_id', '=', taskId).orderBy('said_at').orderBy('id').execute();
+
+/** What its agent has not heard yet, oldest first. */
+export const unheardWords = (db: Db, taskId: string): Promise<TaskWords[]> =>
+  db
+    .selectFrom('task_words')
+    .selectAll()
+    .where('task_id', '=', taskId)
+    .where('heard_step', 'is', null)
+    .orderBy('said_at')
+    .orderBy('id')
+    .execute();
+
+/** Records what an agent has heard, as its log says. */
+export async function markHeard(tx: Tx, taskId: string, lines: readonly LogLine[]): Promise<void> {
+  for (const line of lines)
+    if (line.type === 'told' && line.ids.length > 0)
+      await tx
+        .updateTable('task_words')
+        .set({ heard_step: line.step })
+        .where('task_id', '=', taskId)
+        .where('id', 'in', line.ids)
+        .where('heard_step', 'is', null)
+        .execute();
+}
+
+/** When the agent hears what is said to its task now. */
+export function heardWhen(task: Pick<Task, 'state' | 'limited_until'>): string {
+  if (task.state === 'queued') return 'when it begins';
+  if (task.state === 'paused') return 'after it goes on';
+  if (task.state !== 'waiting') return 'as soon as it is done with what it does now';
+  return isLimited(task) ? 'when its model answers again' : 'after it has your answer';
+}
