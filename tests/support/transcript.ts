@@ -28,7 +28,8 @@ const TOOLS = fileURLToPath(new URL('../../src/tools', import.meta.url));
 export const TOOL_NAMES: ReadonlySet<string> = new Set([
   ASK_USER,
   ...readdirSync(TOOLS, { recursive: true, encoding: 'utf8' })
-    .filter((file) => file.endsWith('.ts'))
+    // the tools of the container protocol are for agents, and not in the registry
+    .filter((file) => file.endsWith('.ts') && file !== 'contract-tools.ts')
     .flatMap((file) => [...readFileSync(join(TOOLS, file), 'utf8').matchAll(/\bname: '([a-z]+(?:_[a-z]+)+)'/g)])
     .map(([, name]) => name!),
 ]);
