@@ -11,7 +11,7 @@ import { helpLines } from '../../src/gateway/intake/commands/help.ts';
 import { COMMANDS } from '../../src/gateway/intake/commands/table.ts';
 import { APPROVAL_ANSWERS } from '../../src/store/turns/questions/question-text.ts';
 import { approvalSentence, tools } from '../../src/tools/registry.ts';
-import { machineWordsIn, ownMachineWordsIn } from '../support/transcript.ts';
+import { machineWordsIn, ownMachineWordsIn, TOOL_NAMES } from '../support/transcript.ts';
 
 describe('a message that says something of the machine is found', () => {
   test.each([
@@ -26,6 +26,10 @@ describe('a message that says something of the machine is found', () => {
     ['a tool', 'task_status shows more'],
   ])('%s: %s', (what, text) => {
     expect(machineWordsIn(text)).toEqual([expect.stringMatching(new RegExp(`^${what}: `))]);
+  });
+
+  it('and each tool with a name of several words is known', () => {
+    expect([...TOOL_NAMES].sort()).toEqual([...tools.keys()].filter((name) => name.includes('_')).sort());
   });
 
   it('and one for people is not', () => {
