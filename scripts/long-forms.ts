@@ -14,6 +14,7 @@ const LONG_FORMS: Record<string, RegExp> = {
   'npm run test-hosts': /\/hosts?[/.-]|leases?\.|whatsapp\/(account|auth)|adapters\/kennel\/freeze|store\/postgres\//,
   'npm run chaos -- --help': /^tests\/(chaos|stories)\/|store\/.*transaction|cli\/instance\//,
   'npm run deployment-soak': /^src\/workflows\/|^tests\/replay\//,
+  'FETCH_TEST_SOAK=all npx vitest run tests/chaos/ship.test.ts': /\/shipment\/|\/shipping\/|adapters\/(github|forge)/,
 };
 const SHOWN = 3;
 
