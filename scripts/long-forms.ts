@@ -15,6 +15,7 @@ const LONG_FORMS: Record<string, RegExp> = {
   'npm run chaos -- --help': /^tests\/(chaos|stories)\/|store\/.*transaction|cli\/instance\//,
   'npm run chaos -- --strict': /^src\/adapters\/model\/(native|request|responses|stream)\/|steps\/transcript/,
   'npm run deployment-soak': /^src\/workflows\/|^tests\/replay\//,
+  'FETCH_TEST_SOAK=all npx vitest run tests/chaos/ship.test.ts': /\/shipment\/|\/shipping\/|adapters\/(github|forge)/,
 };
 const SHOWN = 3;
 

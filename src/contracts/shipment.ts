@@ -181,7 +181,7 @@ export interface ShipmentHostActivities {
   pushPass(input: PassInput): Promise<{ head: string } | Refused>;
   /** goes on from what somebody else has pushed */
   adoptHead(input: ShipmentRef & { head: string }): Promise<{ head: string } | Refused>;
-  /** removes its branches from the workspace, because the base has their commits */
+  /** removes its branches from the workspace; without a merge, only those whose commits are on the server, too */
   tidyShipment(input: ShipmentRef): Promise<void>;
 }
 

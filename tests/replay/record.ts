@@ -6,8 +6,10 @@ import packageJson from '../../package.json' with { type: 'json' };
 import { reminderWorkflowId, scheduleId } from '../../src/contracts/ids.ts';
 import { startTestApp, type TestApp } from '../support/app.ts';
 import { requireDocker } from '../support/docker.ts';
+import { startShipping } from '../support/shipping.ts';
 import { until } from '../support/until.ts';
 import { freeze, historiesOf } from './frozen.ts';
+import { shipmentRuns } from './record-shipments.ts';
 import {
   freeingTask,
   HOLD_MS,
@@ -288,48 +290,13 @@ if (again.length > 0)
   throw new Error(
     `${packageJson.version} has recorded histories already, and they are never written over: ${again.join(', ')}`,
   );
-await requireDocker();
-const app = await startTestApp({
-  // a golden history is read by every release
-  FETCH_PAYLOAD_KEYS: 'off',
-  FETCH_MAX_HISTORY_EVENTS: String(MAX_EVENTS),
-  FETCH_QUESTION_REMIND_HOURS: hours(REMIND_MS),
-  FETCH_QUESTION_EXPIRE_HOURS: hours(EXPIRE_MS),
-  FETCH_TASK_HOLD_MINUTES: String(HOLD_MS / 60_000),
-});
-const connection = await Connection.connect({ address: app.temporalAddress });
-try {
-  const scene: Scene = { app, temporal: new Client({ connection }) };
-  const wanted = (name: string) => only.length === 0 || only.includes(name);
-  const recorded: Recorded = [];
-  for (const [name, play] of Object.entries(conversations)) {
-    if (!wanted(`conversation-${name}`)) continue;
-    recorded.push({ name: `conversation-${name}`, workflowId: await workflowOf(scene, await play(scene)) });
-    console.log(`played conversation-${name}`);
-  }
-  if (only.length === 0 || only.some((name) => /^routine-|^conversation-continue/.test(name)))
-    recorded.push(...(await continuedAsNew(scene)), ...(await routines(scene)));
-  if (wanted('reminder-said')) recorded.push(...(await saidReminder(scene)));
-  for (const [name, play] of Object.entries({
-    ...taskRuns,
-    'task-queued': queuedTask,
-    'task-frees-workspace': freeingTask,
-    'task-updated': updatedTask,
-  })) {
-    if (!wanted(name)) continue;
-    const workflowId = await play(app);
-    await scene.temporal.workflow.getHandle(workflowId).result();
-    recorded.push({ name, workflowId });
-  }
-  for (const [name, play] of Object.entries({
-    'conversation-starts-task': startingThread,
-    'conversation-command-lost': lostCommand,
-  })) {
-    if (wanted(name)) recorded.push({ name, workflowId: await workflowOf(scene, await play(app)) });
-  }
+const wanted = (name: string) => only.length === 0 || only.includes(name);
+
+/** Writes what was played into the folder of the release. */
+async function keep(temporal: Client, recorded: Recorded): Promise<void> {
   mkdirSync(FOLDER, { recursive: true });
   for (const { name, workflowId, runId } of recorded.filter((each) => wanted(each.name))) {
-    const history = await scene.temporal.workflow.getHandle(workflowId, runId).fetchHistory();
+    const history = await temporal.workflow.getHandle(workflowId, runId).fetchHistory();
     const scrubbed = scrub(JSON.parse(historyToJSON(history)) as HistoryJson);
     const left = privateParts(scrubbed);
     if (left.length > 0) throw new Error(`${name} would publish something private:\n${left.join('\n')}`);
@@ -338,7 +305,66 @@ try {
     freeze(packageJson.version, file);
     console.log(`${name}: ${scrubbed.events.length} events`);
   }
-} finally {
-  await connection.close();
-  await app.close();
 }
+
+async function recordShipments(): Promise<void> {
+  // a look each second, so that a history holds what happened rather than looks
+  const shipping = await startShipping({ FETCH_SHIP_LOOK_SECONDS: '0.5' });
+  try {
+    const recorded: Recorded = [];
+    for (const [name, play] of Object.entries(shipmentRuns))
+      if (wanted(name)) recorded.push({ name, ...(await play(shipping)) });
+    await keep(shipping.releases.temporal, recorded);
+  } finally {
+    await shipping.close();
+  }
+}
+
+async function recordOthers(): Promise<void> {
+  await requireDocker();
+  const app = await startTestApp({
+    // a golden history is read by every release
+    FETCH_PAYLOAD_KEYS: 'off',
+    FETCH_MAX_HISTORY_EVENTS: String(MAX_EVENTS),
+    FETCH_QUESTION_REMIND_HOURS: hours(REMIND_MS),
+    FETCH_QUESTION_EXPIRE_HOURS: hours(EXPIRE_MS),
+    FETCH_TASK_HOLD_MINUTES: String(HOLD_MS / 60_000),
+  });
+  const connection = await Connection.connect({ address: app.temporalAddress });
+  try {
+    const scene: Scene = { app, temporal: new Client({ connection }) };
+    const recorded: Recorded = [];
+    for (const [name, play] of Object.entries(conversations)) {
+      if (!wanted(`conversation-${name}`)) continue;
+      recorded.push({ name: `conversation-${name}`, workflowId: await workflowOf(scene, await play(scene)) });
+      console.log(`played conversation-${name}`);
+    }
+    if (only.length === 0 || only.some((name) => /^routine-|^conversation-continue/.test(name)))
+      recorded.push(...(await continuedAsNew(scene)), ...(await routines(scene)));
+    if (wanted('reminder-said')) recorded.push(...(await saidReminder(scene)));
+    for (const [name, play] of Object.entries({
+      ...taskRuns,
+      'task-queued': queuedTask,
+      'task-frees-workspace': freeingTask,
+      'task-updated': updatedTask,
+    })) {
+      if (!wanted(name)) continue;
+      const workflowId = await play(app);
+      await scene.temporal.workflow.getHandle(workflowId).result();
+      recorded.push({ name, workflowId });
+    }
+    for (const [name, play] of Object.entries({
+      'conversation-starts-task': startingThread,
+      'conversation-command-lost': lostCommand,
+    })) {
+      if (wanted(name)) recorded.push({ name, workflowId: await workflowOf(scene, await play(app)) });
+    }
+    await keep(scene.temporal, recorded);
+  } finally {
+    await connection.close();
+    await app.close();
+  }
+}
+
+if (only.some((name) => !(name in shipmentRuns)) || only.length === 0) await recordOthers();
+if (Object.keys(shipmentRuns).some(wanted)) await recordShipments();

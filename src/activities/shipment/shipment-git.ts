@@ -193,22 +193,31 @@ export async function takePass(
   return code === LOST ? 'Other commits have come to its branch meanwhile.' : said || 'git took too long.';
 }
 
+/** A commit that solves a conflict is made anew for the server, with the same files. */
 const TIDY = `
-names=$1; shift
+kept=$1 conflict=$2 names=$3; shift 3
 for name in $names; do
-  if "$@" show-ref --verify --quiet "refs/heads/$name"; then "$@" update-ref -d "refs/heads/$name"; fi
+  tip=$("$@" rev-parse --verify --quiet "refs/heads/$name") || continue
+  if [ -n "$kept" ] && [ "$name" != "$conflict" ] && ! "$@" merge-base --is-ancestor "$tip" "$kept"; then
+    "$@" log --format=%T "$kept" | grep -c -x -F "$("$@" rev-parse "$tip^{tree}")" >/dev/null || continue
+  fi
+  "$@" update-ref -d "refs/heads/$name"
 done
 `;
 
-/** Removes branches that are of no more use. */
+/** Removes branches that are of no more use. `kept`: those stay that hold more than this commit; null: none. */
 export async function removeBranches(
   deps: KennelDeps,
   shipment: Shipment,
-  tasks: readonly string[],
+  { tasks, kept }: { tasks: readonly string[]; kept: string | null },
   signal: AbortSignal,
 ): Promise<void> {
   const names = [ownBranch(shipment), conflictBranch(shipment), ...tasks.map((id) => `fetch/${id}`)];
-  await runGit(deps, shipment, signal, { name: 'ship-tidy', script: TIDY, args: [names.join(' ')] });
+  await runGit(deps, shipment, signal, {
+    name: 'ship-tidy',
+    script: TIDY,
+    args: [kept ?? '', conflictBranch(shipment), names.join(' ')],
+  });
 }
 
 const ADOPT = `

@@ -14,6 +14,7 @@ import {
   taskOfPass,
   tasksOfShipment,
 } from '../../store/kennel/shipments/shipments.ts';
+import { isOver } from '../../store/kennel/tasks/tasks.ts';
 import { signatureOf } from '../../store/kennel/workspaces/signatures.ts';
 import { grantsOf } from '../../store/turns/steps/taint.ts';
 import { bringTo, pushOwnBranch } from '../../tools/github/bundle.ts';
@@ -51,10 +52,16 @@ export function createShipmentHost(deps: KennelDeps): ShipmentHostActivities {
     offerPass: ofShipment((shipment, { pass }) => offer(deps, shipment, pass)),
     pushPass: ofShipment((shipment, { pass }) => push(deps, shipment, pass)),
     adoptHead: ofShipment((shipment, { head }) => adopt(deps, shipment, head)),
-    tidyShipment: ofShipment(async (shipment) =>
-      removeBranches(deps, shipment, await tasksOfShipment(deps.db, shipment.id), cancellationSignal()),
-    ),
+    tidyShipment: ofShipment((shipment) => tidy(deps, shipment)),
   };
+}
+
+async function tidy(deps: KennelDeps, shipment: Shipment): Promise<void> {
+  const tasks = await tasksOfShipment(deps.db, shipment.id);
+  // an agent may still be at work on a branch of a pull request that is no longer watched
+  if (tasks.some(({ state }) => !isOver(state))) return;
+  const kept = shipment.state === 'merged' ? null : (shipment.head ?? shipment.commit);
+  await removeBranches(deps, shipment, { tasks: tasks.map(({ id }) => id), kept }, cancellationSignal());
 }
 
 const placeOf = ({ config, kennel }: KennelDeps, shipment: Shipment) => ({

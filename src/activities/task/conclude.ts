@@ -6,6 +6,7 @@ import { reportText } from '../../domain/tasks/report.ts';
 import { type Attempt, allOverText, oneOverText } from '../../domain/tasks/together.ts';
 import { type Reached, type Refused, reachedBy, refusalsOf } from '../../store/kennel/egress.ts';
 import { closeTaskQuestions } from '../../store/kennel/questions/task-questions.ts';
+import { findShipment, namesOf } from '../../store/kennel/shipments/shipments.ts';
 import { endTaskItems } from '../../store/kennel/tasks/task-log.ts';
 import { taskOutboxId, tellOfTask } from '../../store/kennel/tasks/task-news.ts';
 import { unheardWords } from '../../store/kennel/tasks/task-words.ts';
@@ -40,8 +41,10 @@ export async function conclude(deps: KennelDeps, task: Task, ending: Ending): Pr
   // nothing more can be said to it now; a person who stops a task needs no word of what it did not hear
   const unheard = ended.state === 'cancelled' ? [] : (await unheardWords(db, task.id)).map((each) => each.text);
   const together = await textTogether(deps, ended);
-  const text =
-    together ?? reportOf(ended, { number, waitedSeconds, reason: ending.reason, spent, reached, refused, unheard });
+  const shipment = ended.shipment_id === null ? undefined : await findShipment(db, ended.shipment_id);
+  const pull = shipment && namesOf(shipment).name;
+  const counted = { number, waitedSeconds, spent, reached, refused, unheard };
+  const text = together ?? reportOf(ended, { ...counted, ...(pull && { pull }), reason: ending.reason });
   const { own, ...notOwn } = result;
   // the words about others may be of somebody else
   const told = together === null && own ? result : notOwn;
@@ -101,6 +104,7 @@ function reportOf(
     ...counted
   }: {
     number: number;
+    pull?: string;
     waitedSeconds: number;
     reason: string;
     spent: TaskUsage;

@@ -15,6 +15,8 @@ export interface Report {
   /** by which its person calls it */
   number: number;
   goal: string;
+  /** name of the pull request that it works on. Its messages show what was changed, and ask what becomes of it. */
+  pull?: string;
   harness: string;
   workspace: string;
   /** it worked on its own branch, beside the files of the workspace */
@@ -86,7 +88,7 @@ export function reportText(report: Report): string {
   const said = result.said.length > SAID_SHOWN ? `${prefix(result.said, SAID_SHOWN)}\n[cut]` : result.said;
   const goal = `"${inline(report.goal, GOAL_SHOWN)}"`;
   const parts = [
-    [headlineOf(report), ...(said.trim() && report.state === 'completed' ? [] : [goal])].join(' '),
+    [headlineOf(report), ...(report.pull || (said.trim() && report.state === 'completed') ? [] : [goal])].join(' '),
     // the agent's words may be a stranger's, so they are quoted
     said.trim() && blockQuote(said),
     result.problem ?? '',
@@ -114,12 +116,14 @@ const GOAL_SHOWN = 100;
 
 /** The result in one line. */
 function headlineOf(report: Report): string {
-  const { state, reason, workspace, result } = report;
-  if (state === 'failed') return `The agent in ${workspace} could not do it:`;
-  if (state === 'cancelled') return `Stopped in ${workspace}${reason === CANCELLED_EARLY ? ' before it began' : ''}:`;
-  if (result.problem !== undefined) return `Done in ${workspace}, but its changes were not committed:`;
+  const { state, reason, workspace, pull, result } = report;
+  const where = pull ? `on ${pull}` : `in ${workspace}`;
+  const end = pull && !result.said.trim() ? '.' : ':';
+  if (state === 'failed') return `The agent ${where} could not do it:`;
+  if (state === 'cancelled') return `Stopped ${where}${reason === CANCELLED_EARLY ? ' before it began' : ''}${end}`;
+  if (result.problem !== undefined) return `Done ${where}, but its changes were not committed:`;
   const how = result.verdict?.headline ?? testsHeadline(result);
-  return `Done in ${workspace}${how}${how.endsWith('.') ? '' : ':'}`;
+  return `Done ${where}${how}${how.endsWith('.') ? '' : end}`;
 }
 
 /** Without a verdict, as in results of versions before. */
@@ -128,9 +132,10 @@ function testsHeadline({ tests, changes }: Report['result']): string {
   return changes?.files.length ? '. No tests were run.' : '';
 }
 
-function changesText({ number, state, worktree, result: { changes } }: Report): string {
+function changesText({ number, state, worktree, pull, result: { changes } }: Report): string {
   if (!changes) return '';
   const note = changes.note && withOwnBranch(changes.note);
+  if (pull) return note ?? '';
   if (changes.files.length === 0) {
     return [state === 'completed' ? 'No file was changed.' : 'Nothing was changed.', note].filter(Boolean).join('\n\n');
   }

@@ -228,10 +228,9 @@ async function conclude(run: ShipmentRun, { state, told, detail }: End): Promise
   await shipmentRecords.setShipmentState.executeWithOptions({ summary: `it ends: ${state}` }, [
     { shipmentId, state, ended: told },
   ]);
-  if (state === 'merged')
-    await tidyOn(run.input.host)
-      .tidyShipment({ shipmentId })
-      .catch((error) => log.warn('branches were left in the workspace', { error: failureOf(error).message }));
+  await tidyOn(run.input.host)
+    .tidyShipment({ shipmentId })
+    .catch((error) => log.warn('branches were left in the workspace', { error: failureOf(error).message }));
   await run.sending;
   return state;
 }

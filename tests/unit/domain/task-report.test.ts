@@ -42,6 +42,18 @@ describe('the report of a task', () => {
     );
   });
 
+  it('is short for work on a pull request, whose own question shows the changes and asks what becomes of them', () => {
+    const pull = '#7 "Add limits"';
+    const { tests: _tests, ...rest } = report.result;
+    const result = { ...rest, tests: null, said: 'Corrected.' };
+    expect(reportText({ ...report, pull, result })).toBe(
+      'Done on #7 "Add limits". No tests were run.\n\n> Corrected.\n\n1 min 35 s, 1.2k tokens, $0.01.',
+    );
+    expect(
+      reportText({ ...report, pull, state: 'failed', reason: 'The disk is full.', result: { ...result, said: '' } }),
+    ).toBe('The agent on #7 "Add limits" could not do it:\n\nThe disk is full.\n\n1 min 35 s, 1.2k tokens, $0.01.');
+  });
+
   it('names the hosts that were refused, and how often', () => {
     const refused = [
       { host: 'evil.example.com', port: 443, refused: 3 },

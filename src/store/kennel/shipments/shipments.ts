@@ -211,9 +211,9 @@ export async function settlePass(db: Db, shipmentId: string, pass: number): Prom
     .execute();
 }
 
-/** The tasks of a shipment's passes, by their ids. */
-export const tasksOfShipment = async (db: Db, shipmentId: string): Promise<string[]> =>
-  (await db.selectFrom('tasks').select('id').where('shipment_id', '=', shipmentId).execute()).map(({ id }) => id);
+/** The tasks of a shipment's passes. */
+export const tasksOfShipment = (db: Db, shipmentId: string): Promise<Array<Pick<Task, 'id' | 'state'>>> =>
+  db.selectFrom('tasks').select(['id', 'state']).where('shipment_id', '=', shipmentId).execute();
 
 /** The id by which a repeated attempt finds the task of a pass. */
 export const passCallId = ({ id }: Pick<Shipment, 'id'>, pass: number): string => `${id}/pass-${pass}`;
