@@ -11,7 +11,7 @@ import type { KennelDeps } from '../activity-deps.ts';
 import { endStep } from './run/end-step.ts';
 import { runFolder } from './run/folder.ts';
 import { requireStillHere } from './task-result.ts';
-import { brokenAfterRun } from './task-tests.ts';
+import { brokenAfterRun, isPassing } from './task-tests.ts';
 import { workspaceOf } from './task-workspace.ts';
 
 /** How often an agent goes on because tests fail at its end. */
@@ -28,7 +28,7 @@ export async function needsAnotherPass(
   task: Task,
   { step, deadline }: { step: number; deadline: number },
 ): Promise<boolean> {
-  const { db, config, kennel } = deps;
+  const { db, config, kennel, log } = deps;
   // a plan changes nothing, and the checks of a pull request decide about its passes
   if (task.planning || task.shipment_id !== null || !mayRepair(task)) return false;
   const words = (await wordsOfTask(db, task.id)).filter(({ of_tests }) => of_tests);
@@ -36,8 +36,16 @@ export async function needsAnotherPass(
   if (words.length >= MOST_PASSES || !(await mayGoOn())) return false;
   await requireStillHere(deps, task);
   await endStep(deps, task, step);
-  await kennel.keepFetched(workspaceOf(config, task), join(runFolder(config, task.id), 'home'), { goesOn: true });
-  const found = await brokenAfterRun(deps, task, { again: words.length === 0 });
+  const home = join(runFolder(config, task.id), 'home');
+  const found = await kennel
+    .keepFetched(workspaceOf(config, task), home, { goesOn: true })
+    .then(() => brokenAfterRun(deps, task, { again: words.length === 0 }))
+    .catch((error: Error) => {
+      if (isPassing(error)) throw error;
+      // what is wrong with the tests is for the report; the task must come to its end
+      log?.warn({ task: task.id, error: error.message }, 'the tests at the end of a run could not be run');
+      return null;
+    });
   if (!found || !(await mayGoOn())) return false;
   const text = `${passPrompt(found)}\n\n${ABOUT_COMMIT}`;
   return await tellTask(db, { id: `${task.id}_tests_${step}`, taskId: task.id, text, ofTests: true });
