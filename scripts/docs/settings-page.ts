@@ -76,11 +76,14 @@ const GROUPS: ReadonlyArray<readonly [title: string, takes: (name: string) => bo
   ['This installation', () => true],
 ];
 
-const rowsOf = (list: readonly Setting[]): string =>
+/** Follows the name of a setting that applies without a restart. */
+const LIVE = '\\*';
+
+const rowsOf = (list: readonly Setting[], marked = false): string =>
   table(
     ['setting', 'default', 'meaning'],
     list.map(({ name, fallback, meaning }) => [
-      `\`${name}\``,
+      `\`${name}\`${marked && isLive(settings[name as keyof typeof settings]) ? LIVE : ''}`,
       fallback === undefined ? '' : `\`${fallback}\``,
       meaning.startsWith(FOR_TESTS) ? meaning.slice(FOR_TESTS.length) : meaning,
     ]),
@@ -97,7 +100,7 @@ const HEAD = `# Settings
 
 <!-- Written by "npm run docs" from the declarations in src/domain/settings. Do not edit. -->
 
-Set one with \`fetch config set NAME VALUE\`, on the page under Settings, or as a line of \`FETCH_HOME/.env\`. \`fetch config\` shows each setting with its value and its source. An empty value restores the default.
+Set one with \`fetch config set NAME VALUE\`, on the page under Settings, or as a line of \`FETCH_HOME/.env\`. \`fetch config\` shows each setting with its value and its source. An empty value restores the default. A star (${LIVE}) means [without a restart](#without-a-restart).
 
 - A flag wins over the environment, the environment over \`FETCH_HOME/.env\`, and that file over the default.
 - A secret may be in a file of its own: \`OPENAI_API_KEY_FILE=/path\` stands for \`OPENAI_API_KEY\`. Every key, every token and \`DATABASE_URL\` has such a name.
@@ -105,7 +108,7 @@ Set one with \`fetch config set NAME VALUE\`, on the page under Settings, or as 
 - A wrong value anywhere in the file changes nothing. The log says what is wrong.
 - [.env.example](../.env.example) is a template of the file.
 
-The README lists [the twelve that most people need](../README.md#settings). The models of coding agents are on [their page](coding-tasks.md#agents), TLS to Temporal is with [servers](server.md#when-something-is-wrong). Values that nobody needs to change are constants. A line of an older release that sets one still counts, and the start says so.`;
+The README lists [the twelve that most people need](../README.md#settings). The models of coding agents are on [their page](coding-tasks.md#agents), TLS to Temporal is with [servers](server.md#when-something-is-wrong). Settings that became constants still count where they are set, and the start says so.`;
 
 export function settingsPage(): string {
   const left = listSettings();
@@ -113,23 +116,16 @@ export function settingsPage(): string {
     const group = left.filter(({ name }) => takes(name));
     for (const setting of group) left.splice(left.indexOf(setting), 1);
     const [first, then] = [group.filter(isEssential), group.filter((setting) => !isEssential(setting))];
-    return `## ${title}\n\n${rowsOf([...first, ...then])}`;
+    return `## ${title}\n\n${rowsOf([...first, ...then], true)}`;
   });
-  return `${[HEAD, ...groups, withoutRestart(), fromTheOriginal()].join('\n\n')}\n`;
+  return `${[HEAD, ...groups, WITHOUT_RESTART, fromTheOriginal()].join('\n\n')}\n`;
 }
 
-function withoutRestart(): string {
-  const names = Object.entries(settings).flatMap(([name, schema]) =>
-    isLive(schema) && isListed(name) ? [`\`${name}\``] : [],
-  );
-  return `## Without a restart
+const WITHOUT_RESTART = `## Without a restart
 
-These settings apply within a second after the file changed, or at once after \`POST /api/config/reload\`. All others wait for the next start, and the log and the page name them.
-
-${names.join(', ')}.
+Settings with a star (${LIVE}) apply within a second after the file changed, or at once after \`POST /api/config/reload\`. All others wait for the next start, and the log and the page name them.
 
 A setting counts at its next use: \`FETCH_AUTONOMY\` is that of new chats, and \`FETCH_TASK_HOURS\` that of new tasks.`;
-}
 
 const ofHere = (name: string): string =>
   isListed(name) ? `\`${name}\`` : declared().find((setting) => setting.name === name)!.meaning;

@@ -5,7 +5,14 @@ import { withTable } from '../../scripts/docs/page.ts';
 import { listSettings, settingsPage } from '../../scripts/docs/settings-page.ts';
 import { envExample, FILES, TABLES } from '../../scripts/docs/tables.ts';
 import { settings } from '../../src/config.ts';
+import { scheduleWithNext } from '../../src/domain/chat/words/schedule-words.ts';
+import { toldToPerson } from '../../src/domain/chat/words/tool-words.ts';
+import { failures } from '../../src/domain/failures.ts';
 import { isConstant, isListed } from '../../src/domain/settings/listed.ts';
+import { isLive } from '../../src/domain/settings/shapes.ts';
+import { limitNotice } from '../../src/domain/tasks/agents/limit-notice.ts';
+import { type TestRun, verdictOf } from '../../src/domain/tasks/checks/verdict.ts';
+import { texts } from '../../src/page/texts.ts';
 
 const file = (name: string): string => readFileSync(new URL(`../../${name}`, import.meta.url), 'utf8');
 
@@ -35,8 +42,17 @@ describe('the documented settings', () => {
     expect(page).toContain('| `FETCH_RUNTIME_PORT` | `7878` |');
     for (const { name, meaning } of listed) {
       expect(meaning, name).not.toBe('');
-      expect(page.split(`\n| \`${name}\` |`), name).toHaveLength(2);
+      expect(page.split(`\n| \`${name}\``), name).toHaveLength(2);
     }
+  });
+
+  it('have a star where they apply without a restart', () => {
+    const page = settingsPage();
+    for (const { name } of listSettings())
+      expect([name, page.includes(`\n| \`${name}\`\\* |`)]).toEqual([
+        name,
+        isLive(settings[name as keyof typeof settings]),
+      ]);
   });
 
   it('are all but constants and what others bring; no page names a constant', () => {
@@ -85,5 +101,47 @@ describe('what a person has to read', () => {
 
   it('begins each page with its question: what it is about comes before the first heading', () => {
     for (const page of pages) expect(file(`docs/${page}`), page).toMatch(/^# .+\n\n(?!#)/);
+  });
+});
+
+describe('the ten jobs of the page about chats', () => {
+  const rows = file('docs/chat.md')
+    .split('\n## Ten jobs\n')[1]!
+    .split('\n## ')[0]!
+    .split('\n')
+    .filter((line) => line.startsWith('| '))
+    .slice(1)
+    .map((line) => line.split(' | '));
+
+  it('say how many words are read until the point', () => {
+    expect(rows.length).toBe(10);
+    for (const [job, , says = '', count] of rows)
+      expect([job, says.replace('**…**', '').trim().split(/\s+/).length]).toEqual([job, Number.parseInt(count!, 10)]);
+  });
+
+  it('are told in the words that Fetch uses', () => {
+    const limit = { kind: 'limit', named: true, opensAt: Date.now() } as const;
+    const tests: TestRun = {
+      state: 'ended',
+      command: 'npm test',
+      code: 0,
+      ms: 1,
+      cases: [{ name: 'adds', outcome: 'passed', ms: 1 }],
+    };
+    const edits = { weakened: [], settings: [] };
+    const daily = { schedule: '30 8 * * MON-FRI', timeZone: 'Europe/Berlin', enabled: true };
+    const said = [
+      toldToPerson('Created task tsk_1: go → claude in shop. '),
+      `Done in shop${verdictOf({ after: tests, before: tests, edits }).headline}:`,
+      limitNotice({ harness: 'claude', workspace: 'shop' }, limit, { zone: 'UTC', others: [] }).replace(
+        /until .*?\./,
+        'until 04:10.',
+      ),
+      scheduleWithNext(daily, new Date('2026-11-27T12:00:00Z')),
+      failures.ModelUnauthorized.tell,
+      texts.spend.periodTotal(7),
+    ];
+    const page = rows.flat().join('\n').replaceAll('`', '');
+    for (const words of said) expect(page).toContain(words.replaceAll('`', ''));
   });
 });

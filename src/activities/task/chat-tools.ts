@@ -11,9 +11,11 @@ import { latestThread } from '../../store/chats/threads/threads.ts';
 import { addTraffic } from '../../store/kennel/egress.ts';
 import { countTold, sourceOfTask, tellOfTask, whereToTell } from '../../store/kennel/tasks/task-news.ts';
 import { findTask, isOver, type Task } from '../../store/kennel/tasks/tasks.ts';
+import { isMainChat } from '../../store/owner/memories.ts';
 import { availableGroups, chatOfTask } from '../../store/owner/task-chat.ts';
 import { contractToolOf, contractTools, type ListedTask, ourToolOf } from '../../tools/contract-tools.ts';
 import { tools } from '../../tools/registry.ts';
+import { MAIN_ONLY } from '../../tools/tool.ts';
 import type { KennelDeps } from '../activity-deps.ts';
 
 /**
@@ -121,6 +123,9 @@ async function callInChat(
   const ours = tool.args(args);
   if (typeof ours === 'string') return no(ours);
   const of = ourToolOf(tool, ours);
+  // said again when it runs
+  if (tools.get(of)?.mainOnly?.(ours as never) && !(await isMainChat(deps.db, task.chat_id, deps.config)))
+    return no(MAIN_ONLY);
   const { id: threadId } = (await latestThread(deps.db, task.chat_id)) ?? { id: task.thread_id };
   for (;;) {
     try {

@@ -194,7 +194,26 @@ it('speaks in the chat of its task, and in no other, once for each call however 
   expect(await sent()).toEqual([expect.stringMatching(/ in demo:\n> half\n> way$/)]);
   expect(await inside('nanoclaw', 'send_message', { text: 'by MCP' })).toMatchObject({ ok: true });
   expect(await sent()).toHaveLength(2);
-  expect(await call('send_message', { text: 'x', chat: 'other@g.us' }, 'two')).toMatchObject({ ok: false });
+  // as if somebody else had asked for the task
+  const theirs = 'whatsapp/somebody';
+  await bench.db
+    .insertInto('chats')
+    .values({
+      id: theirs,
+      channel: 'whatsapp',
+      address: '15550001111@s.whatsapp.net',
+      workflow_id: `chat/${theirs}`,
+      autonomy: 'cautious',
+    })
+    .execute();
+  const inChat = (chat_id: string) =>
+    bench.db.updateTable('tasks').set({ chat_id }).where('id', '=', opened.task.id).execute();
+  await inChat(theirs);
+  const elsewhere = { ok: false, text: expect.stringContaining('owner’s own chat') };
+  expect(await call('send_message', { text: 'x', chat: 'other@g.us' }, 'two')).toMatchObject(elsewhere);
+  const there = { prompt: 'look', schedule_type: 'interval', schedule_value: '60000', target_group_jid: 'other@g.us' };
+  expect(await call('schedule_task', there, 'six')).toMatchObject(elsewhere);
+  await inChat(opened.task.chat_id);
   expect(await call('send_message', { text: ' ' }, 'three')).toMatchObject({ ok: false });
   expect(await call('rm', {}, 'four')).toMatchObject({ ok: false, text: 'There is no tool rm.' });
   expect(await sent()).toHaveLength(2);

@@ -57,7 +57,7 @@ describe('something that is said to a task at work', () => {
     const goal = 'run until [ -e go ]\\; do sleep 0.2\\; done; write a.txt a';
     const { thread, id } = await startTask(app, goal, { workspace: 'told' });
     await inState(app, id, 'running');
-    expect((await app.say(thread, 'tell the agent: write b.txt b')).kind).toBe('reply');
+    expect((await app.say(thread, 'tell the agent: write b.txt b;')).kind).toBe('reply');
     await app.stop();
     await app.start();
     const turn = await app.turn(thread, [

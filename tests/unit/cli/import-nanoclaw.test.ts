@@ -203,7 +203,9 @@ it('an installation of NanoClaw 2 has a database for each session', () => {
     'folder groups/whatsapp_family: 1 file, copied to HOME/nanoclaw/groups/whatsapp_family',
     'rules of 1 chat, 2 tasks and 0 runs, kept in HOME/nanoclaw/records.json',
   ]);
-  expect(left).toContain('word @Bob of chat "Family" (whatsapp_family): one word calls me in all chats: FETCH_TRIGGER');
+  expect(left).toContain(
+    'word @Bob of chat "Family" (whatsapp_family): FETCH_TRIGGER calls me in all chats; give a group a word of its own in your own chat',
+  );
   expect(problems).toEqual([]);
 });
 

@@ -124,10 +124,13 @@ function readChats(
     if (isGroup(jid) && trigger === null)
       part.left.push({
         what: `rule of ${what}`,
-        why: 'everything was answered there; here a word or a quote calls me',
+        why: 'everything was answered there; here a word or a quote calls me, until you say `answer everything in` and its name',
       });
     else if (trigger !== null && trigger.toLowerCase() !== `@${assistant}`.toLowerCase())
-      part.left.push({ what: `word ${trigger} of ${what}`, why: 'one word calls me in all chats: FETCH_TRIGGER' });
+      part.left.push({
+        what: `word ${trigger} of ${what}`,
+        why: 'FETCH_TRIGGER calls me in all chats; give a group a word of its own in your own chat',
+      });
   }
   const others = groups.filter(({ main, jid }) => !main && isOnWhatsApp(jid)).length;
   if (others > 0)
