@@ -69,7 +69,7 @@ export function perform(workspace: string, side: string, op: WorkspaceOp): Works
     case 'conclude':
       return conclude(place, op, again);
     case 'base':
-      return base(place, op.action, op.key);
+      return base(place, op);
     case 'settle':
       return settle(place, op.key, op.author);
     case 'undo':

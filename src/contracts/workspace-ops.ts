@@ -55,9 +55,10 @@ export type WorkspaceOp = { worktree?: string } /** entries of a folder, folders
   /**
    * after `conclude`: compares the tests with those before the task (`look`; its data are a `BaseLook`), or makes a copy
    * of the workspace as it was before the task, beside its checkpoints, for `KennelCommand.base`; its data are
-   * `{ test: string[] | null }`, the test command of that state
+   * `{ test: string[] | null }`, the test command of that state. `copy` makes the copy of the files as they are now.
+   * `now`: between two runs of a task that has not ended, whose files are compared as they are now
    */
-  | { op: 'base'; action: 'look' | 'make' | 'remove'; key: string }
+  | { op: 'base'; action: 'look' | 'make' | 'copy' | 'remove'; key: string; now?: true }
   /**
    * `one`: back to the state before the newest task that is not undone, or before the direct edits of the newest turn.
    * `all`: back to before the first. `redo` takes back the last undo. A second call with the same `key` returns the
@@ -205,6 +206,8 @@ export interface BaseLook {
   before: string;
   after: string;
   edits: TestEdits;
+  /** argv of the test command, with `now` */
+  test?: string[] | null;
 }
 
 /** What a task did to the tests of a project, by its diff. */

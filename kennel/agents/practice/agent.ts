@@ -7,7 +7,7 @@ import { randomUUID } from 'node:crypto';
 import { Readable, Writable } from 'node:stream';
 import * as acp from '@agentclientprotocol/sdk';
 import { type AskServer, askHuman } from './ask.ts';
-import { type Clause, changedBy, clauseOf, clausesOf, planOf, UNDERSTOOD } from './goal.ts';
+import { type Clause, changedBy, clauseOf, clausesOf, planOf, REPAIR, repairsOf, UNDERSTOOD } from './goal.ts';
 import { loadSession, type Session, saveSession } from './session.ts';
 import { appendOnce, runShell, waitSeconds, writeWhole } from './work.ts';
 
@@ -89,7 +89,11 @@ async function prompt(one: Live, text: string, client: acp.AgentContext): Promis
   const { session } = one;
   if (one.mode === 'plan') return await makePlan(one, text, client);
   const unfinished = session.done < session.clauses.length;
-  if (!unfinished && text !== session.goal) {
+  if (!unfinished && text === REPAIR) {
+    const { repairs = 0 } = session;
+    session.clauses.push(...repairsOf(session.clauses).slice(repairs, repairs + 1));
+    session.repairs = repairs + 1;
+  } else if (!unfinished && text !== session.goal) {
     session.goal = text;
     session.clauses.push(...clausesOf(text));
   } else if (unfinished && session.begun?.asked && text !== session.goal) {

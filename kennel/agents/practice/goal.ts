@@ -5,11 +5,12 @@ export type Clause =
   | { verb: 'wait'; seconds: number }
   | { verb: 'run' | 'allow?' | 'look'; command: string }
   | { verb: 'setup'; script: string }
+  | { verb: 'repair'; clause: string }
   | { verb: 'ask'; question: string; options: string[] }
   | { verb: 'fail' | 'say'; text: string };
 
 export const UNDERSTOOD =
-  'I understand, parted by semicolons: write FILE TEXT, append FILE TEXT, wait SECONDS, run COMMAND, allow? COMMAND, look COMMAND (also while I plan; it may fail), ask QUESTION | OPTION | OPTION, setup SCRIPT, say TEXT, fail TEXT. {answer} stands for the last answer.';
+  'I understand, parted by semicolons: write FILE TEXT, append FILE TEXT, wait SECONDS, run COMMAND, allow? COMMAND, look COMMAND (also while I plan; it may fail), ask QUESTION | OPTION | OPTION, setup SCRIPT, say TEXT, fail TEXT, repair CLAUSE (if tests fail at the end). {answer} stands for the last answer.';
 
 /** Texts of the clauses, without empty ones. */
 export function clausesOf(goal: string): string[] {
@@ -42,6 +43,8 @@ export function clauseOf(text: string, answers: string[]): Clause | null {
     case 'allow?':
     case 'look':
       return rest ? { verb, command: rest } : null;
+    case 'repair':
+      return rest ? { verb, clause: rest } : null;
     case 'setup':
       return rest ? { verb, script: `${rest.replaceAll('\\n', '\n')}\n` } : null;
     case 'ask': {
@@ -55,6 +58,16 @@ export function clauseOf(text: string, answers: string[]): Clause | null {
       return null;
   }
 }
+
+/** The prompt after which the next clause of a `repair` is done. */
+export const REPAIR = 'repair';
+
+/** What the goal has for the case that tests fail at its end, in order. */
+export const repairsOf = (clauses: readonly string[]): string[] =>
+  clauses.flatMap((text) => {
+    const clause = clauseOf(text, []);
+    return clause?.verb === 'repair' ? [clause.clause] : [];
+  });
 
 /** The plan of the practice agent: its clauses as numbered steps, with the files that they write. */
 export function planOf(clauses: readonly string[]): string {

@@ -12,6 +12,8 @@ export interface Session {
   /** clauses that are finished */
   done: number;
   answers: string[];
+  /** how often it has repaired something */
+  repairs?: number;
   /** what a person said last to its plan */
   change?: string;
   /** the clause at work, with what is needed to continue in the middle of it */

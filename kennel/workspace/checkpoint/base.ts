@@ -1,6 +1,6 @@
 import { rmSync } from 'node:fs';
 import { join, relative } from 'node:path';
-import type { BaseLook, TestEdits, WorkspaceAnswer } from '../../../src/contracts/workspace-ops.ts';
+import type { BaseLook, TestEdits, WorkspaceAnswer, WorkspaceOp } from '../../../src/contracts/workspace-ops.ts';
 import { applyChanges } from '../files/apply.ts';
 import { content, environment, type Repository } from '../git/git.ts';
 import { run, utf8 } from '../git/process.ts';
@@ -11,13 +11,16 @@ import { testCommand } from '../project/profile.ts';
 import { Refusal } from '../refusal.ts';
 import { otherChanges } from './besides.ts';
 import { checkKey, repositoryOf } from './checkpoint.ts';
+import { snapshotAfter } from './conclude.ts';
 import { factsOf, readState, type Stored } from './record.ts';
+
+type Asked = Omit<Extract<WorkspaceOp, { op: 'base' }>, 'op' | 'worktree'>;
 
 /**
  * The state before a task that has ended, to compare with: what became of its tests, and a copy of the workspace in
  * which the files are as they were. The copy has the packages that are there now, and lies where no agent sees it.
  */
-export function base(place: Place, action: 'look' | 'make' | 'remove', key: string): WorkspaceAnswer {
+export function base(place: Place, { action, key, now }: Asked): WorkspaceAnswer {
   checkKey(key);
   const folder = join(place.side, `base-${key}`);
   if (action === 'remove') {
@@ -25,16 +28,18 @@ export function base(place: Place, action: 'look' | 'make' | 'remove', key: stri
     return { ok: true, output: 'Removed the copy.' };
   }
   const { repository, before } = repositoryOf(place, key);
-  const after = readState(repository, key, 'after');
-  if (!after) throw new Refusal(`${key} has not ended yet.`);
-  const changes = diffTrees(repository, before.tree, after.tree);
+  const ended = readState(repository, key, 'after');
+  if (!ended && !now) throw new Refusal(`${key} has not ended yet.`);
+  const after = ended?.tree ?? snapshotAfter(repository, before).tree;
+  const changes = diffTrees(repository, before.tree, after);
   if (action === 'look') {
     const edits = testEdits(repository, changes);
-    const hidden = hiddenSettings(repository, before, after).filter((name) => !edits.settings.includes(name));
+    const hidden = ended ? hiddenSettings(repository, before, ended) : [];
     const data: BaseLook = {
       before: before.tree,
-      after: after.tree,
-      edits: { ...edits, settings: [...edits.settings, ...hidden] },
+      after,
+      edits: { ...edits, settings: [...new Set([...edits.settings, ...hidden])] },
+      ...(now && { test: testCommand(place.root) }),
     };
     return { ok: true, output: 'Compared the tests.', data: { ...data } };
   }
@@ -43,6 +48,7 @@ export function base(place: Place, action: 'look' | 'make' | 'remove', key: stri
   if (!(size <= LIMITS.copiedBytes)) throw new Refusal('The workspace is too large to be copied.');
   program('cp', ['-a', '--reflink=auto', '--', place.workspace, folder]);
   const root = join(folder, relative(place.workspace, place.root));
+  if (action === 'copy') return { ok: true, output: 'Made the copy.', data: { test: testCommand(root) } };
   const back = changes.map(({ path, from, to }) => ({ path, from: to, to: from }));
   const { refused } = applyChanges({ ...repository, root }, back, false);
   if (refused.length > 0) throw new Refusal('The files have changed since the task ended.');

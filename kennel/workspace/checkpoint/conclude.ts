@@ -6,7 +6,7 @@ import { content, GitFailed, type Repository, tryGit } from '../git/git.ts';
 import { type Merged, mergeTrees } from '../git/merge.ts';
 import { utf8 } from '../git/process.ts';
 import { type Head, headOf, inProgress, isFolder, type Place } from '../git/repository.ts';
-import { forgetFiles, readIndex, takeSnapshot } from '../git/snapshot.ts';
+import { forgetFiles, readIndex, type Snapshot, takeSnapshot } from '../git/snapshot.ts';
 import { indexLock, restage } from '../git/staging.ts';
 import { giveObjects, type Ref, tidy } from '../git/transfer.ts';
 import {
@@ -132,13 +132,9 @@ export function takeAfter(
   { refs, head, unread }: { refs: Ref[]; head: Head; unread: string | null },
 ): Stored {
   const then = factsOf(repository, before);
-  const kept = othersOf(repository, before);
-  // Files in the checkpoint are compared even if they are ignored now. Files that were ignored then do not belong to
-  // the task.
-  const apart = among([...kept.keys(), ...(then.named ?? []).map((entry) => entry.path)]);
-  const except = { untracked: either(apart, among(then.ignored)), tracked: apart };
-  const snapshot = takeSnapshot(repository, { also: pathsOf(repository, [before.tree]), except });
-  const { facts } = withRest(repository, snapshot, retakeOthers(repository, kept.keys(), snapshot.ignored), refs);
+  const snapshot = snapshotAfter(repository, before);
+  const others = retakeOthers(repository, othersOf(repository, before).keys(), snapshot.ignored);
+  const { facts } = withRest(repository, snapshot, others, refs);
   const damage = damageOf(repository, before, then, unread);
   const at = Math.max(now(), before.at);
   const { n, key, worktree, turn } = before;
@@ -156,6 +152,17 @@ export function takeAfter(
     kept: repository.kept,
   };
   return storeState(repository, 'after', { snapshot, facts }, { ...state, ...(damage && { damage }) }, op.author);
+}
+
+/**
+ * The files as they are now, as far as they may be of the task. Files in the checkpoint are compared even if they are
+ * ignored now. Files that were ignored then do not belong to the task.
+ */
+export function snapshotAfter(repository: Repository, before: Stored): Snapshot {
+  const then = factsOf(repository, before);
+  const apart = among([...othersOf(repository, before).keys(), ...(then.named ?? []).map((entry) => entry.path)]);
+  const except = { untracked: either(apart, among(then.ignored)), tracked: apart };
+  return takeSnapshot(repository, { also: pathsOf(repository, [before.tree]), except });
 }
 
 const either = (a: (path: string) => boolean, b: (path: string) => boolean) => (path: string) => a(path) || b(path);

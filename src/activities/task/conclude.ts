@@ -39,7 +39,7 @@ export async function conclude(deps: KennelDeps, task: Task, ending: Ending): Pr
   const number = (await taskNumbers(db, task.chat_id)).get(task.id)!;
   const waitedSeconds = Math.round((await waitedForPeople(db, { taskId: task.id })) / 1000);
   // nothing more can be said to it now; a person who stops a task needs no word of what it did not hear
-  const unheard = ended.state === 'cancelled' ? [] : (await unheardWords(db, task.id)).map((each) => each.text);
+  const unheard = ended.state === 'cancelled' ? [] : await unheardOf(db, task.id);
   const together = await textTogether(deps, ended);
   const shipment = ended.shipment_id === null ? undefined : await findShipment(db, ended.shipment_id);
   const pull = shipment && namesOf(shipment).name;
@@ -59,6 +59,10 @@ export async function conclude(deps: KennelDeps, task: Task, ending: Ending): Pr
     waiting: await waitingFor(db, task),
   };
 }
+
+/** What the person said too late for the agent. */
+const unheardOf = async (db: KennelDeps['db'], taskId: string): Promise<string[]> =>
+  (await unheardWords(db, taskId)).flatMap(({ text, of_tests }) => (of_tests ? [] : [text]));
 
 /** Removes the task's containers. The result is awaited later, and may have failed by then. */
 function removed({ kennel }: KennelDeps, task: Task): Promise<unknown> {

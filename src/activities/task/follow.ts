@@ -15,6 +15,7 @@ import type { KennelDeps } from '../activity-deps.ts';
 import { asFailure, fail } from '../failure.ts';
 import { HEARTBEAT_MS } from '../heartbeat.ts';
 import { createProgress, taskProgress } from '../progress.ts';
+import { needsAnotherPass } from './another-pass.ts';
 import { passWords } from './prompt-of-run.ts';
 import { type Read, readLog, runFolder, watchLog } from './run/folder.ts';
 import {
@@ -123,6 +124,7 @@ export const createFollow = (deps: KennelDeps) => {
             read.ends[taken - 1]!,
             (await limitBehind(at, task, stop)) ??
               (await wordsLeft(at, stop)) ??
+              (await testsFail(at, task, stop)) ??
               asFollowed(task, stop, showsText(deps)),
           );
         const waitMs = pace.took(taken, read.offset - at.offset);
@@ -248,6 +250,15 @@ async function passOnWords({ deps, input, passed }: Following): Promise<void> {
 async function wordsLeft({ deps, input }: Following, line: StopLine): Promise<Stop | null> {
   if (!input.tells || line.type !== 'ended' || line.outcome !== 'completed') return null;
   return (await unheardWords(deps.db, input.taskId)).length > 0 ? { what: 'told' } : null;
+}
+
+/** The agent has ended its turn, and tests fail that did not fail before its work. */
+async function testsFail(at: Following, task: Task, line: StopLine): Promise<Stop | null> {
+  if (!at.input.tells || line.type !== 'ended' || line.outcome !== 'completed') return null;
+  at.said = 'looks whether the tests pass';
+  return (await needsAnotherPass(at.deps, task, { step: at.input.step, deadline: at.deadline }))
+    ? { what: 'told' }
+    : null;
 }
 
 async function followed({ deps, input }: Following, offset: number, stop: Stop): Promise<Followed> {

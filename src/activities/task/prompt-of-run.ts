@@ -65,14 +65,20 @@ export async function passOn({ db, config }: Stores, task: Task, step: number, q
   await sendCommand(runFolder(config, task.id), command);
 }
 
-/** Words of the person as a prompt. An agent without a model takes every word literally. */
+/** Words as a prompt. An agent without a model takes every word literally. */
 function textOf({ harness, planning }: Pick<Task, 'harness' | 'planning'>, words: TaskWords): string {
-  if (!hasModel(harness)) return words.text;
+  if (!hasModel(harness)) return words.of_tests ? 'repair' : words.text;
   return [...wordsInPrompt([words]), ...(planning ? [STILL_PLANNING] : [])].join('\n\n');
 }
 
-const wordsInPrompt = (words: readonly TaskWords[]): string[] =>
-  words.length > 0 ? [`The person adds:\n${words.map(({ text }) => text).join('\n\n')}`] : [];
+function wordsInPrompt(words: readonly TaskWords[]): string[] {
+  const [ofTests, said] = [true, false].map((of) => words.filter(({ of_tests }) => of_tests === of));
+  return [
+    ...(said!.length > 0 ? [`The person adds:\n${said!.map(({ text }) => text).join('\n\n')}`] : []),
+    // of an earlier pass, the output is old
+    ...ofTests!.slice(-1).map(({ text }) => text),
+  ];
+}
 
 /** Writes words of the person where the runner of this run reads them. Each counts once in a run. */
 export async function passWords(

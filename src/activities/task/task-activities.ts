@@ -1,4 +1,3 @@
-import { setTimeout as pause } from 'node:timers/promises';
 import type { TaskActivities } from '../../contracts/task.ts';
 import { findTask, isOver, type Task } from '../../store/kennel/tasks/tasks.ts';
 import type { KennelDeps } from '../activity-deps.ts';
@@ -10,10 +9,7 @@ import { conclude } from './conclude.ts';
 import { createFollow } from './follow.ts';
 import { prepareTask } from './prepare-task.ts';
 import { passOn } from './prompt-of-run.ts';
-import { runFolder, sendCommand } from './run/folder.ts';
-
-/** How long an agent that was told to stop may take; then its container is killed. */
-const LEAVE_MS = 2_000;
+import { endStep } from './run/end-step.ts';
 
 export function createTaskActivities(deps: KennelDeps): TaskActivities {
   /** Runs for a task that belongs to this host. `ends`: also for a task that is over. */
@@ -35,17 +31,4 @@ export function createTaskActivities(deps: KennelDeps): TaskActivities {
     setPaused: ofTask((task, { step, paused }) => deps.kennel.setPaused(task.id, step, paused)),
     conclude: ofTask((task, input) => conclude(deps, task, input), true),
   };
-}
-
-/** Tells the agent to stop, unless its container is to be killed, and checks that the container is gone. */
-async function endStep({ config, kennel }: KennelDeps, task: Task, step: number, kills = false): Promise<void> {
-  const container = kills ? null : await kennel.inspect(task.id, step);
-  if (container && container.state !== 'exited') {
-    // a frozen process receives nothing
-    if (container.state === 'paused') await kennel.setPaused(task.id, step, false);
-    await sendCommand(runFolder(config, task.id), { id: `${task.id}_end_${step}`, step, type: 'cancel' });
-    const patience = Date.now() + LEAVE_MS;
-    while (Date.now() < patience && (await kennel.inspect(task.id, step))?.state === 'running') await pause(25);
-  }
-  await kennel.remove(task.id, step);
 }

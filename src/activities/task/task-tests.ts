@@ -1,12 +1,14 @@
 import { cancellationSignal } from '@temporalio/activity';
+import { LRUCache } from 'lru-cache';
 import { KennelFull, KennelUnavailable } from '../../adapters/kennel/kennel.ts';
 import { worktreeOf } from '../../contracts/kennel.ts';
 import type { BaseLook, ConcludedChanges } from '../../contracts/workspace-ops.ts';
 import { readableOutput, readTests, withNames } from '../../domain/tasks/checks/test-results.ts';
-import { type TestRun, testBudget, verdictOf } from '../../domain/tasks/checks/verdict.ts';
+import { brokenTests, passesText, type TestRun, testBudget, verdictOf } from '../../domain/tasks/checks/verdict.ts';
 import { hasNoTests } from '../../domain/tasks/report.ts';
 import { suffix } from '../../domain/text/storable.ts';
 import { MINUTE } from '../../domain/time.ts';
+import { morePasses } from '../../store/kennel/tasks/task-words.ts';
 import type { Task } from '../../store/kennel/tasks/tasks.ts';
 import { keepTestRun, type TestedState, testRunOf } from '../../store/kennel/workspaces/test-runs.ts';
 import type { TaskResult } from '../../store/schema/tables/kennel.ts';
@@ -25,7 +27,22 @@ const SHOWN_CHARS = 20_000;
 
 export type Tested = Pick<TaskResult, 'tests' | 'untested' | 'verdict'>;
 
+/** `output`: its end, for people. */
+interface Ran {
+  run: TestRun;
+  output: string;
+}
+
 const NO_EDITS: BaseLook['edits'] = { weakened: [], settings: [] };
+
+/** The newest run of each task: its result holds for the same files, and its output is kept nowhere else. */
+const newest = new LRUCache<string, { state: TestedState; ran: Ran }>({ max: 100 });
+
+/** Whether the tests ran last on these very files. */
+const ranOn = (taskId: string, { tree, environment }: TestedState): boolean => {
+  const state = newest.get(taskId)?.state;
+  return state?.tree === tree && state.environment === environment;
+};
 
 /** Test results after a task, compared with those before it. */
 export async function testsOf(deps: KennelDeps, task: Task, { test, files }: ConcludedChanges): Promise<Tested> {
@@ -39,23 +56,61 @@ export async function testsOf(deps: KennelDeps, task: Task, { test, files }: Con
   }
   // first, because it says how long the tests take
   const before = known ?? (look && (await testsBefore(deps, task, look.before)));
-  const { run: after, output } = await runTests(deps, task, { argv: test, timeoutMs: testBudget(before, TESTS_MS) });
-  if (look) await keep(deps, look.after, after);
+  const timeoutMs = testBudget(before, TESTS_MS);
+  const { run: after, output } = await testsAfter(deps, task, { argv: test, timeoutMs, state: look?.after });
   const ran = after.state === 'ended' || after.state === 'timed out';
   const ok = after.code === 0 && after.cases.every(({ outcome }) => outcome !== 'failed');
-  return {
-    tests: ran ? { command: after.command, ok, output } : null,
-    verdict: verdictOf({ after, before, edits }),
-  };
+  const verdict = verdictOf({ after, before, edits });
+  const passes = await morePasses(deps.db, task.id);
+  if (passes > 0) verdict.reasons.push(passesText(passes, brokenTests({ after, before }) !== null));
+  return { tests: ran ? { command: after.command, ok, output } : null, verdict };
+}
+
+/**
+ * The tests that fail at the end of a run and did not fail before the task, and the end of their output. Null when
+ * nothing shows that the task broke any. They run on a copy, so that nothing of what they write counts as work. Without
+ * `again`, also null for files on which they ran last: the agent has changed nothing since.
+ */
+export async function brokenAfterRun(
+  deps: KennelDeps,
+  task: Task,
+  { again }: { again: boolean },
+): Promise<{ command: string; broken: string[]; output: string } | null> {
+  const look = await lookAtTests(deps, task, { now: true });
+  if (!look?.test || look.before.tree === look.after.tree) return null;
+  if (!again && ranOn(task.id, look.after)) return null;
+  const before = (await testRunOf(deps.db, look.before)) ?? (await testsBefore(deps, task, look.before, { now: true }));
+  const options = { argv: look.test, timeoutMs: testBudget(before, TESTS_MS), state: look.after, base: task.id };
+  return await onCopy(deps, task, { action: 'copy', now: true }, async () => {
+    const { run, output } = await testsAfter(deps, task, options);
+    const broken = brokenTests({ after: run, before });
+    return broken && { command: run.command, broken, output };
+  });
+}
+
+/** The tests on the files of now, or the result of the run that has seen the same files. */
+async function testsAfter(
+  deps: KennelDeps,
+  task: Task,
+  { state, ...options }: { argv: string[]; timeoutMs: number; state: TestedState | undefined; base?: string },
+): Promise<Ran> {
+  const known = newest.get(task.id);
+  if (state && known?.ran.run.command === options.argv.join(' ') && ranOn(task.id, state)) return known.ran;
+  const ran = await runTests(deps, task, options);
+  if (!state) return ran;
+  await keep(deps, state, ran.run);
+  newest.set(task.id, { state, ran });
+  return ran;
 }
 
 /** What the diff says of the tests, and the states that runs are kept by; null when it cannot be read. */
 async function lookAtTests(
   { kennel, config, log }: KennelDeps,
   task: Task,
-): Promise<{ before: TestedState; after: TestedState; edits: BaseLook['edits'] } | null> {
+  now: { now?: true } = {},
+): Promise<{ before: TestedState; after: TestedState; edits: BaseLook['edits']; test: string[] | null } | null> {
   const folder = workspaceOf(config, task);
-  const op = { ...worktreeOption(task), op: 'base', action: 'look', key: task.id } as const;
+  const op = { ...worktreeOption(task), op: 'base', action: 'look', key: task.id, ...now } as const;
   const looked = await kennel.workspaceOp(folder, op).catch((error) => {
     if (isPassing(error)) throw error;
     return { ok: false, output: (error as Error).message, data: undefined };
@@ -64,13 +119,14 @@ async function lookAtTests(
     log?.warn({ task: task.id, why: looked.output }, 'the tests before a task could not be looked at');
     return null;
   }
-  const { before, after, edits } = looked.data as unknown as BaseLook;
+  const { before, after, edits, test = null } = looked.data as unknown as BaseLook;
   const { image: environment } = await kennel.provide('tools', () => {}, cancellationSignal(), folder);
   const workspace = task.workspace_identity ?? `${task.host}/${task.workspace}`;
   return {
     before: { workspace, tree: before, environment },
     after: { workspace, tree: after, environment },
     edits,
+    test,
   };
 }
 
@@ -82,25 +138,37 @@ export const isPassing = (error: unknown): boolean =>
   cancellationSignal().aborted;
 
 /** The tests on a copy of the workspace as it was before the task; null when none can be made. */
-async function testsBefore(deps: KennelDeps, task: Task, state: TestedState): Promise<TestRun | null> {
-  const { kennel, config, log } = deps;
-  const folder = workspaceOf(config, task);
-  const op = { ...worktreeOption(task), op: 'base', key: task.id } as const;
-  try {
-    const made = await kennel.workspaceOp(folder, { ...op, action: 'make' });
-    if (!made.ok) {
-      log?.info({ task: task.id, why: made.output }, 'the tests before a task were not run');
-      return null;
-    }
-    const argv = made.data?.test as string[] | null;
+const testsBefore = (
+  deps: KennelDeps,
+  task: Task,
+  state: TestedState,
+  now: { now?: true } = {},
+): Promise<TestRun | null> =>
+  onCopy(deps, task, { action: 'make', ...now }, async (argv) => {
     const run: TestRun = argv
       ? (await runTests(deps, task, { argv, timeoutMs: BASE_TESTS_MS, base: task.id })).run
       : { state: 'no tests', command: '', code: null, ms: 0, cases: [] };
     await keep(deps, state, run);
     return run;
+  });
+
+/** Does something with a copy of the workspace, given its test command; null when there can be none. */
+async function onCopy<T>(
+  { kennel, config, log }: KennelDeps,
+  task: Task,
+  copy: { action: 'make' | 'copy'; now?: true },
+  work: (test: string[] | null) => Promise<T>,
+): Promise<T | null> {
+  const folder = workspaceOf(config, task);
+  const op = { ...worktreeOption(task), op: 'base', key: task.id } as const;
+  try {
+    const made = await kennel.workspaceOp(folder, { ...op, ...copy });
+    if (made.ok) return await work(made.data?.test as string[] | null);
+    log?.info({ task: task.id, why: made.output }, 'the tests of a task were not run on a copy');
+    return null;
   } catch (error) {
     if (isPassing(error)) throw error;
-    log?.warn({ task: task.id, error: (error as Error).message }, 'the tests before a task could not be run');
+    log?.warn({ task: task.id, error: (error as Error).message }, 'the tests of a task could not be run on a copy');
     return null;
   } finally {
     await kennel.workspaceOp(folder, { ...op, action: 'remove' }).catch(() => {});
@@ -123,7 +191,7 @@ async function runTests(
   { config, kennel }: KennelDeps,
   task: Task,
   { argv, timeoutMs, base }: { argv: string[]; timeoutMs: number; base?: string },
-): Promise<{ run: TestRun; output: string }> {
+): Promise<Ran> {
   const began = performance.now();
   const ran = await kennel.command({
     workspace: workspaceOf(config, task),

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { lstat, mkdir, readdir, readFile, rename, rm, utimes, writeFile } from 'node:fs/promises';
+import { constants, cp, lstat, mkdir, readdir, readFile, rename, rm, utimes, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { DAY } from '../../domain/time.ts';
 
@@ -42,8 +42,11 @@ export class FetchedPackages {
     );
   }
 
-  /** Moves the packages out of HOME of a task, whose containers must be gone. A newer set replaces an older one. */
-  async keep(workspace: string, home: string): Promise<void> {
+  /**
+   * Moves the packages out of HOME of a task, whose containers must be gone. A newer set replaces an older one. `goesOn`:
+   * they are copied.
+   */
+  async keep(workspace: string, home: string, { goesOn }: { goesOn?: true } = {}): Promise<void> {
     const folder = this.folderOf(workspace);
     for (const path of TAKEN) {
       if (!(await isPlain(home, path))) continue;
@@ -51,7 +54,9 @@ export class FetchedPackages {
       await mkdir(dirname(to), { recursive: true });
       await writeFile(join(folder, OWNER), workspace);
       await rm(to, { recursive: true, force: true });
-      await rename(join(home, path), to);
+      if (goesOn)
+        await cp(join(home, path), to, { recursive: true, verbatimSymlinks: true, mode: constants.COPYFILE_FICLONE });
+      else await rename(join(home, path), to);
     }
   }
 

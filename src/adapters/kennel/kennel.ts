@@ -72,9 +72,9 @@ export interface Kennel {
   list(): Promise<RunContainer[]>;
   /**
    * Moves the packages that a task fetched out of its HOME, for later commands in this workspace. Its containers must be
-   * gone.
+   * gone. `goesOn`: the task will need them again, so they are copied.
    */
-  keepFetched(workspace: string, home: string): Promise<void>;
+  keepFetched(workspace: string, home: string, options?: { goesOn?: true }): Promise<void>;
   /** Removes images of repositories, and packages of tasks, that nobody used for two weeks. */
   prune(): Promise<void>;
   /** Removes containers of commands whose process was killed, so that nobody waits for them. Returns how many. */

@@ -286,8 +286,8 @@ class HostKennel implements OpenKennel {
     await this.fetched.prune();
   }
 
-  keepFetched(workspace: string, home: string): Promise<void> {
-    return this.fetched.keep(workspace, home);
+  keepFetched(workspace: string, home: string, options: { goesOn?: true } = {}): Promise<void> {
+    return this.fetched.keep(workspace, home, options);
   }
 
   sweep(): Promise<number> {

@@ -64,6 +64,7 @@ import * as ship from './migrations/0083-ship.ts';
 import * as taskWords from './migrations/0084-task-words.ts';
 import * as judge from './migrations/0085-judge.ts';
 import * as secondChannel from './migrations/0089-second-channel.ts';
+import * as wordsOfTests from './migrations/0090-words-of-tests.ts';
 
 /**
  * Versioned migrations, oldest first. Never edit a published one: add the next. The previous release must work with
@@ -135,6 +136,7 @@ const migrations: Record<string, Migration> = {
   '0084_task_words': taskWords,
   '0085_judge': judge,
   '0089_second_channel': secondChannel,
+  '0090_words_of_tests': wordsOfTests,
 };
 
 /** A newer version has changed the database so that this version cannot use it. It must not be touched. */

@@ -95,7 +95,8 @@ test('is broken', () => assert.equal(sum(1, 2), 4));
     git('add', '.');
     git('commit', '-qm', 'tests');
     const verdictOf = async (goal: string) => {
-      const { id, thread } = await startTask(app, `${goal}; say All 212 tests pass.`, { workspace: 'judged' });
+      const options = { workspace: 'judged', timeout: 3_600_000 };
+      const { id, thread } = await startTask(app, `${goal}; say All 212 tests pass.`, options);
       const { level, reasons } = (await inState(app, id, 'completed', 180_000)).result!.verdict!;
       return { id, thread, level, reasons, headline: (await report(app, id)).split('\n')[0] };
     };
@@ -104,11 +105,24 @@ test('is broken', () => assert.equal(sum(1, 2), 4));
       level: 'partly',
       reasons: ['1 test failed before it, too: `is broken`.'],
     });
-    const broke = await verdictOf('write sum.mjs export const sum = () => 0');
+    // an agent that has broken something gets another pass
+    const repaired = 'write sum.mjs export const sum = (a, b) => b + a';
+    expect(await verdictOf(`write sum.mjs export const sum = () => 1; repair ${repaired}`)).toMatchObject({
+      headline: 'Done in judged, and 1 test fails as before:',
+      reasons: [
+        '1 test failed before it, too: `is broken`.',
+        'One more pass was needed: tests failed after the first.',
+      ],
+    });
+    const broke = await verdictOf('write sum.mjs export const sum = () => 0; repair say Sorry.; repair say Sorry.');
     expect(broke).toMatchObject({
       headline: 'Done in judged, but 1 test fails:',
       level: 'unverified',
-      reasons: ['This test fails: `adds`.', '1 test failed before it, too: `is broken`.'],
+      reasons: [
+        'This test fails: `adds`.',
+        '1 test failed before it, too: `is broken`.',
+        'Its agent had one more pass to repair that.',
+      ],
     });
     expect(await verdictOf('write sum.test.mjs import test from "node:test"\\; test("other", () => {})')).toMatchObject(
       {
@@ -123,7 +137,7 @@ test('is broken', () => assert.equal(sum(1, 2), 4));
       .select(({ fn }) => fn.countAll<number>().as('count'))
       .where('workspace', '=', (await findTask(app, broke.id)).workspace_identity)
       .executeTakeFirstOrThrow();
-    expect(Number(count)).toBe(4);
+    expect(Number(count)).toBe(6);
     const receipt = await until('its receipt', () => findReceipt(app.store.db, broke.id));
     expect(receipt.body).toMatchObject({
       verdict: { level: 'unverified' },

@@ -14,7 +14,7 @@ import { onThread } from '../../../src/store/chats/thread-transaction.ts';
 import { reportHost } from '../../../src/store/kennel/hosts.ts';
 import { askForTask } from '../../../src/store/kennel/questions/task-questions.ts';
 import { openCalls, storeLines } from '../../../src/store/kennel/tasks/task-log.ts';
-import { unheardWords } from '../../../src/store/kennel/tasks/task-words.ts';
+import { morePasses, tellTask, unheardWords } from '../../../src/store/kennel/tasks/task-words.ts';
 import { findTask, insertTask, setAgent, setTaskState, type Task } from '../../../src/store/kennel/tasks/tasks.ts';
 import { recordWorkspaces, selectWorkspace } from '../../../src/store/kennel/workspaces/workspaces.ts';
 import { statusText } from '../../../src/store/owner/status-text.ts';
@@ -213,6 +213,19 @@ describe('something that a person says to a task', () => {
     expect((await prompts(2)).prompt).toMatch(/^You were interrupted[\s\S]*The person adds:\nand test it$/);
     await storeLines(db, made, [{ ...line, seq: 3, type: 'ended', outcome: 'completed', reason: 'done' }]);
     expect((await prompts(2)).prompt).toBe('The person adds:\nand test it');
+    const failed = { taskId: made.id, ofTests: true as const };
+    await tellTask(db, { ...failed, id: 'tests_1', text: 'These tests fail: a' });
+    expect((await prompts(2)).prompt).toBe('The person adds:\nand test it\n\nThese tests fail: a');
+    await storeLines(db, made, [
+      { ...line, step: 2, seq: 4, type: 'told', ids: (await prompts(2)).words },
+      { ...line, step: 2, seq: 5, type: 'ended', outcome: 'completed', reason: 'done' },
+    ]);
+    expect(await morePasses(db, made.id)).toBe(1);
+    await tellTask(db, { ...failed, id: 'tests_2', text: 'These tests fail: b' });
+    expect(await morePasses(db, made.id)).toBe(1);
+    const third = await prompts(3);
+    expect(third.prompt).toBe('These tests fail: b');
+    expect(third.restartPrompt).toMatch(/The person adds:\nuse npm\n\nand test it\n\nThese tests fail: b$/);
   });
 });
 

@@ -81,6 +81,30 @@ describe('the state before a task', () => {
     expect(look(w, 't2').after).not.toBe(look(w, 't2').before);
   });
 
+  test('is a copy between two runs of a task, too, with the files of then or of now', () => {
+    const w = repository({
+      'package.json': '{ "scripts": { "test": "node --test" } }',
+      'a.js': 'old\n',
+      '.gitignore': 'node_modules\n',
+    });
+    w.checkpoint('t1');
+    w.write({ 'a.js': 'new\n', 'b.test.js': JEST, 'node_modules/p/index.js': 'p\n' });
+    const now = w.ok({ op: 'base', action: 'look', key: 't1', now: true }).data as unknown as BaseLook;
+    expect(now.test).toEqual(['npm', 'test']);
+    w.ok({ op: 'base', action: 'make', key: 't1', now: true });
+    expect([copied(w, 't1', 'a.js'), copied(w, 't1', 'b.test.js')]).toEqual(['old\n', null]);
+    w.ok({ op: 'base', action: 'copy', key: 't1', now: true });
+    expect([copied(w, 't1', 'a.js'), copied(w, 't1', 'node_modules/p/index.js')]).toEqual(['new\n', 'p\n']);
+    // nothing of it is kept, and the task ends as if nobody had looked
+    w.write({ 'a.js': 'newer\n' });
+    expect(w.conclude('t1')).toMatchObject({ files: [{ path: 'a.js' }, { path: 'b.test.js' }] });
+    expect(look(w, 't1').before).toBe(now.before);
+    expect(look(w, 't1').after).not.toBe(now.after);
+    w.write({ 'a.js': 'new\n' });
+    w.checkpoint('t2');
+    expect(w.ok({ op: 'base', action: 'look', key: 't2', now: true }).data).toMatchObject({ before: now.after });
+  });
+
   test('is refused for a task that has not ended, and for one that never was', () => {
     const w = repository({ 'a.js': 'one\n' });
     w.checkpoint('t1');

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { changedBy, planOf } from '../../../kennel/agents/practice/goal.ts';
+import { changedBy, planOf, repairsOf } from '../../../kennel/agents/practice/goal.ts';
 import { aboutPlan } from '../../../src/activities/task/prompt-of-run.ts';
 import { parsePlanFirst, parsePlanPreference, stepsInWords } from '../../../src/domain/chat/words/plan-words.ts';
 import { type Asked, meaningOf } from '../../../src/domain/chat/words/replies.ts';
@@ -129,6 +129,10 @@ describe('the practice agent', () => {
     expect(changedBy(['write a.txt a', 'run ls'], 'without 1')).toEqual(['run ls']);
     expect(changedBy(['run ls'], 'write b.txt b; say ok')).toEqual(['run ls', 'write b.txt b', 'say ok']);
     expect(changedBy(['run ls'], 'make it nicer')).toEqual(['run ls', 'say make it nicer']);
+  });
+
+  it('has what the goal says for the case that tests fail', () => {
+    expect(repairsOf(['write a b', 'repair write a c', 'repair', 'repair say no'])).toEqual(['write a c', 'say no']);
   });
 });
 

@@ -1,7 +1,14 @@
 import { describe, expect, it } from 'vitest';
 import type { TestEdits } from '../../../src/contracts/workspace-ops.ts';
 import type { TestCase } from '../../../src/domain/tasks/checks/test-results.ts';
-import { type TestRun, testBudget, verdictOf } from '../../../src/domain/tasks/checks/verdict.ts';
+import {
+  brokenTests,
+  passesText,
+  passPrompt,
+  type TestRun,
+  testBudget,
+  verdictOf,
+} from '../../../src/domain/tasks/checks/verdict.ts';
 
 /** `+ name`, `- name` and `~ name` for passed, failed and skipped. */
 const run = (code: number | null, cases: string[] = [], state: TestRun['state'] = 'ended'): TestRun => ({
@@ -251,6 +258,41 @@ describe('the verdict on a task', () => {
     const names = Array.from({ length: 8 }, (_, at) => `- te\nst\`${at}`);
     const [reason] = verdictOf({ after: run(1, names), before: run(0, []), edits: none }).reasons;
     expect(reason).toBe('These tests fail: `te st 0`, `te st 1`, `te st 2`, `te st 3`, `te st 4` and 3 more.');
+  });
+
+  it.each<[string, TestRun | null, TestRun | null, string[] | null]>([
+    ['a test breaks', run(0, ['+ a', '+ b']), run(1, ['+ a', '- b']), ['b']],
+    ['one breaks, and one was broken', run(1, ['+ a', '- c']), run(1, ['- a', '- c']), ['a']],
+    ['a new test fails', run(null, [], 'no tests'), run(1, ['- a']), ['a']],
+    ['the build breaks', run(1, ['- a', '+ b']), run(2), []],
+    ['all pass', run(1, ['- a']), run(0, ['+ a']), null],
+    ['the same failed before', run(1, ['- a']), run(1, ['- a']), null],
+    ['the command failed before, too', run(2), run(2), null],
+    ['no result of before', null, run(1, ['- a']), null],
+    ['no result in time before', run(null, [], 'timed out'), run(1, ['- a']), null],
+    ['no result in time now', run(0, ['+ a']), run(null, [], 'timed out'), null],
+    ['a missing program', run(0, ['+ a']), run(null, [], 'no runner'), null],
+    ['no test command', run(0, ['+ a']), null, null],
+  ])('has another pass before it only where the work broke something: %s', (_, before, after, broken) => {
+    expect(brokenTests({ after, before })).toEqual(broken);
+  });
+
+  it('tells the agent which tests broke, and the last lines of their output', () => {
+    const output = Array.from({ length: 100 }, (_, at) => `line ${at} of the output`).join('\n');
+    const told = passPrompt({ command: 'npm test', broken: ['a\n`b`', ...Array(30).fill('c')], output });
+    expect(told).toMatch(/^The work is not done: `npm test` fails/);
+    expect(told).toContain('\n- `a b`\n- `c`\n');
+    expect(told).toContain('\n- and 11 more\n');
+    expect(told).toContain('line 99 of the output');
+    expect(told).not.toContain('line 59 of');
+    expect(passPrompt({ command: 'make', broken: [], output: 'x'.repeat(1e6) }).length).toBeLessThan(5_000);
+  });
+
+  it('says whether more passes helped', () => {
+    expect(passesText(1, false)).toBe('One more pass was needed: tests failed after the first.');
+    expect(passesText(2, false)).toBe('2 more passes were needed: tests failed after the first.');
+    expect(passesText(1, true)).toBe('Its agent had one more pass to repair that.');
+    expect(passesText(2, true)).toBe('Its agent had 2 more passes to repair that.');
   });
 
   it('waits for the tests as long as they took before, and three times as long', () => {

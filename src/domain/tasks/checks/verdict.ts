@@ -1,5 +1,6 @@
 import type { TestEdits } from '../../../contracts/workspace-ops.ts';
-import { visible } from '../../text/foreign-text.ts';
+import { codeFence, visible } from '../../text/foreign-text.ts';
+import { suffix } from '../../text/storable.ts';
 import type { TestCase } from './test-results.ts';
 
 /**
@@ -160,8 +161,55 @@ function passingHeadline(gone: string[], edited: string[], before: TestRun | nul
 
 /** Their command failed, and no test is named as failed: a build error, for example. */
 function brokenTexts(before: TestRun | null, gone: string[], edited: string[]): [string, string[]] {
-  const as = before?.state === 'ended' && before.code !== 0 && before.cases.every((each) => each.outcome !== 'failed');
-  return [as ? ', but tests fail, as before' : ', but tests fail', [...gone, ...edited]];
+  return [wasBroken(before) ? ', but tests fail, as before' : ', but tests fail', [...gone, ...edited]];
+}
+
+/** It ended with a failure, and named no test as failed. */
+const wasBroken = (run: TestRun | null): boolean =>
+  run?.state === 'ended' && run.code !== 0 && run.cases.every(({ outcome }) => outcome !== 'failed');
+
+/**
+ * The tests that fail and did not fail before; empty where the command fails and names none. Null when nothing shows
+ * that the task broke any: without a result of before, the failures may be older.
+ */
+export function brokenTests({ after, before }: Pick<Evidence, 'after' | 'before'>): string[] | null {
+  if (after?.state !== 'ended' || (before?.state !== 'ended' && before?.state !== 'no tests')) return null;
+  const failed = after.cases.flatMap(nameIfFailed);
+  if (failed.length === 0) return after.code === 0 || wasBroken(before) ? null : [];
+  const failedBefore = new Set(before.cases.flatMap(nameIfFailed));
+  const fresh = failed.filter((name) => !failedBefore.has(name));
+  return fresh.length > 0 ? fresh : null;
+}
+
+/** For the person: the agent had more passes, because tests failed at the end of the one before. */
+export function passesText(passes: number, fail: boolean): string {
+  if (fail) return `Its agent had ${passes === 1 ? 'one more pass' : `${passes} more passes`} to repair that.`;
+  return passes === 1
+    ? 'One more pass was needed: tests failed after the first.'
+    : `${passes} more passes were needed: tests failed after the first.`;
+}
+
+const BROKEN_SHOWN = 20;
+const LINES_SHOWN = 40;
+const OUTPUT_CHARS = 3_000;
+
+/** For the agent, when it ends and tests fail that did not fail before. */
+export function passPrompt({ command, broken, output }: { command: string; broken: string[]; output: string }): string {
+  const end = suffix(output.split('\n').slice(-LINES_SHOWN).join('\n'), OUTPUT_CHARS);
+  const more = broken.length - BROKEN_SHOWN;
+  return [
+    `The work is not done: \`${command}\` fails on the files as they are now, and before your work it did not fail so.`,
+    ...(broken.length > 0
+      ? [
+          `These tests fail:`,
+          ...broken.slice(0, BROKEN_SHOWN).map((name) => `- ${list([name])}`),
+          ...(more > 0 ? [`- and ${more} more`] : []),
+        ]
+      : []),
+    `The last lines of its output:`,
+    codeFence(end),
+    'Repair what is broken. Do not delete, skip or weaken a test to make it pass. If a test is wrong, change it and say why.',
+  ].join('\n');
 }
 
 /** Tests that passed before and do not run any more. */

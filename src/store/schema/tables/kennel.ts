@@ -277,6 +277,8 @@ export interface TaskWordsTable {
   said_at: Created;
   /** number of the run in which the agent had them in its prompt */
   heard_step: number | null;
+  /** not of a person: tests of the project fail after its work */
+  of_tests: Generated<boolean>;
 }
 /** What the coding tasks of a chat used on a day (UTC): the sum of `task_usage`, by the day of the call. */
 interface TaskSpendingTable {
