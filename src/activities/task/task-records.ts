@@ -2,7 +2,7 @@ import type { Config } from '../../config.ts';
 import type { TaskRecordActivities } from '../../contracts/task.ts';
 import { limitNotice, limitStatus, otherAgents } from '../../domain/tasks/agents/limit-notice.ts';
 import { mirrorsOf } from '../../domain/tasks/registries/mirrors.ts';
-import { zoneOf } from '../../store/chats/preferences.ts';
+import { sayTo, zoneOf } from '../../store/chats/preferences.ts';
 import { listHosts, moveTask } from '../../store/kennel/hosts.ts';
 import { askAboutHosts, isAboutHosts, settleHosts } from '../../store/kennel/questions/egress-questions.ts';
 import { askForPlan } from '../../store/kennel/questions/task-plans.ts';
@@ -63,7 +63,12 @@ export function createTaskRecords({ db, config }: { db: Db; config: Config }): T
           (await listHosts(db)).find(({ host }) => host === found.host)?.harnesses ?? [],
           config,
         );
-        outboxId = await tellOfTask(db, found, key, limitNotice(found, limit, { zone, others }));
+        outboxId = await tellOfTask(
+          db,
+          found,
+          key,
+          limitNotice(found, limit, { zone, others }, await sayTo(db, found.chat_id)),
+        );
       }
       await setTaskLimited(db, taskId, new Date(limit.opensAt), limitStatus(found, limit, zone));
       return outboxId;

@@ -1,3 +1,4 @@
+import { english, type Say } from '../texts/say.ts';
 import { DAY, HOUR } from '../time.ts';
 
 /** Budgets of money and tokens: when the person hears of them, and what they are asked. */
@@ -173,33 +174,26 @@ export function usd(microUsd: number): string {
   return `$${(microUsd / 1_000_000).toFixed(microUsd < 10_000 ? 4 : 2)}`;
 }
 
-const figure = (value: number, unit: keyof Amount): string =>
-  unit === 'microUsd' ? usd(value) : value.toLocaleString('en-US');
+const figure = (value: number, unit: keyof Amount, say: Say): string =>
+  unit === 'microUsd' ? usd(value) : value.toLocaleString(say === english ? 'en-US' : say.locale);
 
 /** `I have spent $5 of $5 today.` */
-export function spentText({ budget, unit }: Mark): string {
-  const { level, used, name } = budget;
-  const upTo = unit === 'microUsd' && (used.unpriced ?? 0) > 0 ? 'at most ' : '';
-  const spent = unit === 'microUsd' ? 'spent' : 'used';
-  const figures = `${upTo}${figure(used[unit], unit)} of ${figure(most(budget, unit), unit)}${unit === 'tokens' ? ' tokens' : ''}`;
-  return {
-    turn: `I have ${spent} ${figures} on this answer.`,
-    day: `I have ${spent} ${figures} today.`,
-    month: `I have ${spent} ${figures} this month.`,
-    schedule: `The schedule “${name}” has ${spent} ${figures} today.`,
-    task: `This coding task has ${spent} ${figures}.`,
-    tasks: `The coding tasks of this chat have ${spent} ${figures} today.`,
-  }[level];
+export function spentText({ budget, unit }: Mark, say: Say = english): string {
+  const { level, name } = budget;
+  const amounts = { used: figure(budget.used[unit], unit, say), most: figure(most(budget, unit), unit, say) };
+  const isMoney = unit === 'microUsd';
+  const money = (budget.used.unpriced ?? 0) > 0 ? 'budget.atMost' : 'budget.money';
+  const figures = say(isMoney ? money : 'budget.tokens', amounts);
+  const values = { unit: isMoney ? 'money' : 'tokens', figures };
+  return level === 'schedule' ? say('budget.schedule', { ...values, name }) : say(`budget.${level}`, values);
 }
 
-const unknownPrice = ({ budget, unit }: Mark): string =>
-  unit === 'microUsd' && (budget.used.unpriced ?? 0) > 0
-    ? ' The price of the model is not known, so the highest known price counts.'
-    : '';
+const unknownPrice = ({ budget, unit }: Mark, say: Say): string[] =>
+  unit === 'microUsd' && (budget.used.unpriced ?? 0) > 0 ? [say('budget.price')] : [];
 
 /** The question at a limit. */
-export const askForMore = (mark: Mark): string =>
-  `${spentText(mark)} Continue for ${figure(mark.budget.limit[mark.unit], mark.unit)} more?`;
+export const askForMore = (mark: Mark, say: Say = english): string =>
+  `${spentText(mark, say)} ${say('budget.ask', { more: figure(mark.budget.limit[mark.unit], mark.unit, say) })}`;
 
 /** Whether a budget begins again within a day. `now` in ms since the epoch. */
 export const endsSoon = ({ budget: { endsAt } }: Mark, now: number): boolean =>
@@ -207,22 +201,21 @@ export const endsSoon = ({ budget: { endsAt } }: Mark, now: number): boolean =>
   endsAt !== null && endsAt - now < DAY + HOUR;
 
 /** The note beside the question. `begun`: work waits for the answer. `once`: a schedule that fires only now. */
-export function aboutQuestion(mark: Mark, now: number, work: 'begun' | 'once' | 'repeats'): string {
+export function aboutQuestion(mark: Mark, now: number, work: 'begun' | 'once' | 'repeats', say: Say = english): string {
   const soon = endsSoon(mark, now);
   const otherwise = {
-    begun: `Without an answer it ${soon ? 'goes on when the day is over' : 'ends with what is done'}.`,
-    once: soon
-      ? 'It waits until then; without an answer it runs when the day is over.'
-      : 'It is left out now. After a yes, ask me for it again.',
-    repeats: `Until then it does not run; without an answer it begins again when the ${mark.budget.level === 'month' ? 'month' : 'day'} is over.`,
+    begun: say(soon ? 'budget.resumes' : 'budget.ends'),
+    once: say(soon ? 'budget.onceSoon' : 'budget.onceLate'),
+    repeats: say('budget.repeats', { period: mark.budget.level === 'month' ? 'month' : 'day' }),
   }[work];
-  return `${otherwise}${unknownPrice(mark)}`;
+  return [otherwise, ...unknownPrice(mark, say)].join(' ');
 }
 
 /** The message when most of a budget is used. */
-export function nearText(mark: Mark): string {
-  const limit = figure(most(mark.budget, mark.unit), mark.unit);
-  return `${spentText(mark)} At ${limit}${mark.unit === 'tokens' ? ' tokens' : ''} I ask before I go on.${unknownPrice(mark)}`;
+export function nearText(mark: Mark, say: Say = english): string {
+  const count = figure(most(mark.budget, mark.unit), mark.unit, say);
+  const limit = mark.unit === 'tokens' ? say('budget.limit', { count }) : count;
+  return [spentText(mark, say), say('budget.near', { limit }), ...unknownPrice(mark, say)].join(' ');
 }
 
 /** Below this many runs in a day, what one run costs says more. */
@@ -242,10 +235,5 @@ const rounded = (microUsd: number): string =>
   microUsd < 10_000 ? 'less than $0.01' : `$${(microUsd / 1_000_000).toFixed(2)}`;
 
 /** The answer of a turn whose person wants no more spent. */
-export const endedText = (known: string | null): string =>
-  [
-    'I stopped here, because no more is to be spent. What was done is kept.',
-    known ? `So far I had said:\n${known}` : '',
-  ]
-    .filter(Boolean)
-    .join('\n\n');
+export const endedText = (known: string | null, say: Say = english): string =>
+  [say('budget.ended'), known ? `${say('budget.soFar')}\n${known}` : ''].filter(Boolean).join('\n\n');

@@ -4,6 +4,7 @@ import { type Channel, outboxId } from '../../contracts/ids.ts';
 import type { Sink } from '../../contracts/taint.ts';
 import { ALWAYS_HERE } from '../../domain/consent/kinds.ts';
 import { visibleLine } from '../../domain/text/evidence.ts';
+import { english, type Say } from '../../domain/texts/say.ts';
 import { derivedId } from '../chats/ids.ts';
 import { receive } from '../chats/messages/inbox.ts';
 import { dropOutgoing } from '../chats/messages/outbox.ts';
@@ -131,7 +132,7 @@ export async function notify(
  * Begins a new conversation in a thread: the model no longer sees what was said and read before, and has the core of
  * its tools.
  */
-export async function beginAnew(tx: Tx, threadId: string): Promise<string> {
+export async function beginAnew(tx: Tx, threadId: string, say: Say = english): Promise<string> {
   const { upto } = await tx
     .selectFrom('transcript')
     .select((e) => e.fn.coalesce(e.fn.max('ord'), sql<number>`0`).as('upto'))
@@ -139,7 +140,7 @@ export async function beginAnew(tx: Tx, threadId: string): Promise<string> {
     .executeTakeFirstOrThrow();
   if (upto > 0) await addSummary(tx, threadId, upto, '', []);
   await tx.updateTable('threads').set({ families: null }).where('id', '=', threadId).execute();
-  return 'A new conversation: I have left behind what was said and read before. Tasks, workflows and what you allowed stay.';
+  return say('new.begun');
 }
 
 /** A level of trust that is set. `model`: who judges in a judged chat; null: rules alone. */

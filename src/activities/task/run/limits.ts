@@ -105,7 +105,7 @@ async function askForTask(
       threadId: task.thread_id,
       taskId: task.id,
       account,
-      waits: `The work in ${task.workspace} waits: “${inline(task.goal, 80)}”.`,
+      waits: (say) => say('budget.taskWaits', { workspace: task.workspace, goal: inline(task.goal, 80) }),
     },
     mark,
   );

@@ -81,7 +81,7 @@ async function answerStep(
   // the dialogue is read in parallel with the data that says whether it is needed, because it nearly always is
   const { FETCH_TIME_ZONE: zone } = deps.config;
   const [subject, history] = await Promise.all([loadSubject(db, input, model, zone), loadHistory(db, input.threadId)]);
-  waits.timeZone = subject?.preferences.timeZone;
+  if (subject) waits.preferences = subject.preferences;
   if (!subject) throw fail('NotFound', `Turn ${input.turnId} is not in the database.`);
   if (subject.stored) return { ...subject.stored, chatMicroUsd: subject.spentEver };
   if (info.attempt > 1) {

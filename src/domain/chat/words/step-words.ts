@@ -113,19 +113,31 @@ const capital = (text: string): string => text.charAt(0).toUpperCase() + text.sl
 /** How the result of a task ends that began together with others. */
 export const BESIDE_OTHERS = 'It works beside the others of this message.';
 
+/** What is told of a new task. The page shows it, too, and has no room for the catalogue. */
+export const TASK_BEGUN = {
+  working: 'The agent is working in {workspace}. I write when it is done.',
+  together:
+    'The agents are working in {workspace}, each on a branch of its own. I write when one is done, and compare them when all are.',
+  planning: 'The agent in {workspace} makes a plan first. It comes here, and nothing is changed before your yes.',
+} as const;
+type Begun = keyof typeof TASK_BEGUN;
+
+const begunInEnglish = (how: Begun, workspace: string): string =>
+  TASK_BEGUN[how].replace('{workspace}', () => workspace);
+
 /**
  * The result of a tool as a person is told it, where no model says it in its own words: without the id of a new task,
  * which only a model needs.
  */
-export function toldToPerson(result: string): string {
+export function toldToPerson(
+  result: string,
+  begun: (how: Begun, workspace: string) => string = begunInEnglish,
+): string {
   const [, workspace, planned] =
     /^Created task tsk_\w+: .* → [\w-]+ in ([\w.-]+)\. (It begins with a plan)?/s.exec(result) ?? [];
   if (workspace === undefined) return withoutIds(result);
-  if (result.endsWith(BESIDE_OTHERS))
-    return `The agents are working in ${workspace}, each on a branch of its own. I write when one is done, and compare them when all are.`;
-  return planned
-    ? `The agent in ${workspace} makes a plan first. It comes here, and nothing is changed before your yes.`
-    : `The agent is working in ${workspace}. I write when it is done.`;
+  if (result.endsWith(BESIDE_OTHERS)) return begun('together', workspace);
+  return begun(planned ? 'planning' : 'working', workspace);
 }
 
 /** Our own words for a model, without the ids and names of tools that only a model needs. */
