@@ -1,7 +1,6 @@
-import { english, type Say } from '../texts/say.ts';
 import { DAY, HOUR } from '../time.ts';
 
-/** Budgets of money and tokens: when the person hears of them, and what they are asked. */
+/** Budgets of money and tokens: when the person hears of them. */
 
 /** Tokens, and money in millionths of a US dollar. */
 export interface Amount {
@@ -129,7 +128,7 @@ export interface Mark {
 }
 
 const UNITS = ['tokens', 'microUsd'] as const;
-const most = ({ limit, granted }: Budget, unit: keyof Amount): number => limit[unit] + granted[unit];
+export const most = ({ limit, granted }: Budget, unit: keyof Amount): number => limit[unit] + granted[unit];
 
 /** The first budget that is used up, or null. */
 export function usedUp(budgets: readonly Budget[]): Mark | null {
@@ -174,49 +173,10 @@ export function usd(microUsd: number): string {
   return `$${(microUsd / 1_000_000).toFixed(microUsd < 10_000 ? 4 : 2)}`;
 }
 
-const figure = (value: number, unit: keyof Amount, say: Say): string =>
-  unit === 'microUsd' ? usd(value) : value.toLocaleString(say === english ? 'en-US' : say.locale);
-
-/** `I have spent $5 of $5 today.` */
-export function spentText({ budget, unit }: Mark, say: Say = english): string {
-  const { level, name } = budget;
-  const amounts = { used: figure(budget.used[unit], unit, say), most: figure(most(budget, unit), unit, say) };
-  const isMoney = unit === 'microUsd';
-  const money = (budget.used.unpriced ?? 0) > 0 ? 'budget.atMost' : 'budget.money';
-  const figures = say(isMoney ? money : 'budget.tokens', amounts);
-  const values = { unit: isMoney ? 'money' : 'tokens', figures };
-  return level === 'schedule' ? say('budget.schedule', { ...values, name }) : say(`budget.${level}`, values);
-}
-
-const unknownPrice = ({ budget, unit }: Mark, say: Say): string[] =>
-  unit === 'microUsd' && (budget.used.unpriced ?? 0) > 0 ? [say('budget.price')] : [];
-
-/** The question at a limit. */
-export const askForMore = (mark: Mark, say: Say = english): string =>
-  `${spentText(mark, say)} ${say('budget.ask', { more: figure(mark.budget.limit[mark.unit], mark.unit, say) })}`;
-
 /** Whether a budget begins again within a day. `now` in ms since the epoch. */
 export const endsSoon = ({ budget: { endsAt } }: Mark, now: number): boolean =>
   // the longest day has an hour more
   endsAt !== null && endsAt - now < DAY + HOUR;
-
-/** The note beside the question. `begun`: work waits for the answer. `once`: a schedule that fires only now. */
-export function aboutQuestion(mark: Mark, now: number, work: 'begun' | 'once' | 'repeats', say: Say = english): string {
-  const soon = endsSoon(mark, now);
-  const otherwise = {
-    begun: say(soon ? 'budget.resumes' : 'budget.ends'),
-    once: say(soon ? 'budget.onceSoon' : 'budget.onceLate'),
-    repeats: say('budget.repeats', { period: mark.budget.level === 'month' ? 'month' : 'day' }),
-  }[work];
-  return [otherwise, ...unknownPrice(mark, say)].join(' ');
-}
-
-/** The message when most of a budget is used. */
-export function nearText(mark: Mark, say: Say = english): string {
-  const count = figure(most(mark.budget, mark.unit), mark.unit, say);
-  const limit = mark.unit === 'tokens' ? say('budget.limit', { count }) : count;
-  return [spentText(mark, say), say('budget.near', { limit }), ...unknownPrice(mark, say)].join(' ');
-}
 
 /** Below this many runs in a day, what one run costs says more. */
 const OFTEN = 0.9;
@@ -233,7 +193,3 @@ export function estimateText(run: Amount & { unpriced: number }, runsPerDay: num
 
 const rounded = (microUsd: number): string =>
   microUsd < 10_000 ? 'less than $0.01' : `$${(microUsd / 1_000_000).toFixed(2)}`;
-
-/** The answer of a turn whose person wants no more spent. */
-export const endedText = (known: string | null, say: Say = english): string =>
-  [say('budget.ended'), known ? `${say('budget.soFar')}\n${known}` : ''].filter(Boolean).join('\n\n');

@@ -1,5 +1,5 @@
-import { TASK_BEGUN } from '../chat/words/step-words.ts';
 import { failures } from '../failures.ts';
+import { TASK_BEGUN } from './task-begun.ts';
 
 /**
  * The fixed texts of a chat, in ICU MessageFormat. The other languages have the same keys and placeholders.

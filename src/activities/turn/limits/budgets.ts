@@ -1,9 +1,9 @@
 import type { ThinkInput, ThinkResult } from '../../../contracts/conversation.ts';
 import { stepKey } from '../../../contracts/ids.ts';
+import { endedText } from '../../../domain/model/budget-texts.ts';
 import {
   type BudgetFacts,
   budgetsOf,
-  endedText,
   type Mark,
   nearlyUsedUp,
   usedUp,

@@ -1,8 +1,8 @@
 import { activityInfo, cancellationSignal, heartbeat } from '@temporalio/activity';
 import { type Model, ModelError } from '../../../adapters/model/model.ts';
 import type { ThinkInput, ThinkResult } from '../../../contracts/conversation.ts';
+import { askForMore } from '../../../domain/model/budget-texts.ts';
 import { afterFailure, type Patience, patienceFrom } from '../../../domain/model/patience.ts';
-import { askForMore } from '../../../domain/model/spending.ts';
 import { endStaleAnswers } from '../../../store/chats/threads/items.ts';
 import { tellDelay } from '../../../store/turns/steps/model-waits.ts';
 import { loadSubject, type StepSubject } from '../../../store/turns/steps/step-subject.ts';

@@ -1,3 +1,5 @@
+import { TASK_BEGUN } from '../../texts/task-begun.ts';
+
 /** Tool calls as a person reads them among the steps of a turn. */
 
 /** Calls whose result is a sentence of ours, by what they do. */
@@ -113,13 +115,6 @@ const capital = (text: string): string => text.charAt(0).toUpperCase() + text.sl
 /** How the result of a task ends that began together with others. */
 export const BESIDE_OTHERS = 'It works beside the others of this message.';
 
-/** What is told of a new task. The page shows it, too, and has no room for the catalogue. */
-export const TASK_BEGUN = {
-  working: 'The agent is working in {workspace}. I write when it is done.',
-  together:
-    'The agents are working in {workspace}, each on a branch of its own. I write when one is done, and compare them when all are.',
-  planning: 'The agent in {workspace} makes a plan first. It comes here, and nothing is changed before your yes.',
-} as const;
 type Begun = keyof typeof TASK_BEGUN;
 
 const begunInEnglish = (how: Begun, workspace: string): string =>

@@ -1,6 +1,7 @@
 import type { Selectable } from 'kysely';
 import { outboxId } from '../../../contracts/ids.ts';
-import { aboutQuestion, askForMore, grantFor, type Mark, nearText } from '../../../domain/model/spending.ts';
+import { aboutQuestion, askForMore, nearText } from '../../../domain/model/budget-texts.ts';
+import { grantFor, type Mark } from '../../../domain/model/spending.ts';
 import type { Say } from '../../../domain/texts/say.ts';
 import { derivedId } from '../../chats/ids.ts';
 import { sayTo } from '../../chats/preferences.ts';
