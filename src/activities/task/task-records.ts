@@ -73,9 +73,12 @@ export function createTaskRecords({ db, config }: { db: Db; config: Config }): T
       await setTaskLimited(db, taskId, new Date(limit.opensAt), limitStatus(found, limit, zone));
       return outboxId;
     }),
-    tellTask: recording(
-      async ({ taskId, key, text }: Parameters<TaskRecordActivities['tellTask']>[0]) =>
-        await tellOfTask(db, await task(taskId), key, text),
-    ),
+    tellTask: recording(async ({ taskId, key, text }: Parameters<TaskRecordActivities['tellTask']>[0]) => {
+      const found = await task(taskId);
+      // the workflow has no catalogue, and says it in English
+      const known = (['paused', 'resumed'] as const).find((each) => new RegExp(`^${each}\\d+$`).test(key));
+      const said = known && (await sayTo(db, found.chat_id))(`task.${known}`, { workspace: found.workspace });
+      return await tellOfTask(db, found, key, said ?? text);
+    }),
   };
 }

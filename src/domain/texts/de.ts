@@ -60,6 +60,8 @@ export const de: Translation = {
     'Die Agenten arbeiten in {workspace}, jeder auf einem eigenen Branch. Ich melde mich, wenn einer fertig ist, und vergleiche sie am Ende.',
   'task.planning':
     'Der Agent in {workspace} macht zuerst einen Plan. Er kommt hierher, und vor deinem Ja wird nichts geändert.',
+  'task.paused': 'Der Agent in {workspace} ist angehalten. Schreib „resume“, und es geht weiter.',
+  'task.resumed': 'Der Agent in {workspace} macht weiter.',
   'task.asks': 'Der Agent in {workspace} fragt:',
   'task.may': 'Darf {agent} das in {workspace} tun?',
   'plan.made': 'Der Agent in {workspace} hat einen Plan. Vor deinem Ja wird nichts geändert.',
@@ -73,6 +75,8 @@ export const de: Translation = {
   'limit.unnamed':
     'Der Agent in {workspace} wartet: {agent} ist am Limit und sagt nicht, bis wann. Um {time} versuche ich es wieder, und es geht von selbst weiter; {ways}',
   'limit.named': 'Der Agent in {workspace} wartet: {agent} ist bis {time} am Limit. Dann geht es weiter; {ways}',
+  'limit.burst':
+    'Das ist viel auf einmal. Ich lese jetzt, was zuerst kam, und den Rest in etwa einer Minute; nichts geht verloren.',
   'limit.ways': '`now` versucht es sofort, `stop` beendet es.',
   'limit.other': '`now {name}` macht mit {agent} weiter, `now` versucht es sofort, `stop` beendet es.',
 
@@ -131,6 +135,7 @@ export const de: Translation = {
   'answer.noQuote': 'Antworte ohne Zitat, oder zitiere die Frage.',
   'answer.early': 'Das kam, bevor du die Frage lesen konntest, und entscheidet deshalb nichts. Sie lautet:',
   'answer.open': 'Das ist noch offen, und vor deiner Antwort passiert nichts:',
+  'answer.settled': 'Diese Frage ist schon entschieden, das ändert also nichts.',
   'answer.eachTime': 'Das wird jedes Mal gefragt. Antworte mit ja oder nein.',
   'owner.spend':
     'Nur der Besitzer, oder jemand, dem er vertraut, kann mich mehr ausgeben lassen. Es wartet auf einen von ihnen.',
@@ -138,6 +143,12 @@ export const de: Translation = {
   'owner.tainted':
     'Das darf nur der Besitzer erlauben, weil Worte anderer hier der Grund sein können. Es wartet auf ihn.',
   'owner.asker': 'Das darf nur der Besitzer erlauben, oder wer darum gebeten hat. Es wartet auf einen von beiden.',
+  'trust.owner': 'Wie viel ich ohne Nachfrage tue, bestimmt nur der Besitzer.',
+  'trust.group': 'In einer Gruppe kannst du mich nur vorsichtiger machen: Schreib „supervised“.',
+  'trust.supervised': 'Ab jetzt frage ich vor allem, was etwas ändert.',
+  'trust.cautious': 'Ab jetzt frage ich vor Gefährlichem: Befehle, Löschen.',
+  'trust.autonomous':
+    'Ab jetzt tue ich alles ohne Nachfrage, außer was Text von anderen ausgelöst haben kann. Mit „supervised“ oder „cautious“ änderst du das.',
   'button.yes': 'ja',
   'button.no': 'nein',
   'button.more': 'mehr',

@@ -66,6 +66,8 @@ export const en = {
   'task.working': TASK_BEGUN.working,
   'task.together': TASK_BEGUN.together,
   'task.planning': TASK_BEGUN.planning,
+  'task.paused': 'The agent in {workspace} is paused. Say "resume" and it goes on.',
+  'task.resumed': 'The agent in {workspace} goes on.',
   'task.asks': 'The agent in {workspace} asks:',
   'task.may': 'May {agent} do this in {workspace}?',
   'plan.made': 'The agent in {workspace} has a plan. Nothing is changed before your yes.',
@@ -79,6 +81,7 @@ export const en = {
   'limit.unnamed':
     'The agent in {workspace} waits: {agent} is at its limit and does not say until when. I try again at {time}, and go on by myself; {ways}',
   'limit.named': 'The agent in {workspace} waits: {agent} is at its limit until {time}. I go on then; {ways}',
+  'limit.burst': 'That is a lot at once. I read what came first now and the rest in about a minute; nothing is lost.',
   'limit.ways': '`now` tries at once, `stop` ends it.',
   'limit.other': '`now {name}` goes on with {agent}, `now` tries at once, `stop` ends it.',
 
@@ -136,12 +139,19 @@ export const en = {
   'answer.noQuote': 'Answer without a quote, or quote the question.',
   'answer.early': 'That came before you could read the question, so it decides nothing. It is:',
   'answer.open': 'This is still open, and nothing is done before it is answered:',
+  'answer.settled': 'That question is settled already, so this changes nothing.',
   'answer.eachTime': 'This is asked each time. Answer yes or no.',
   'owner.spend': 'Only the owner, or a person whom the owner trusts, can let me spend more. It waits for one of them.',
   'owner.all': 'Only the owner can allow everything that follows. Say yes for this one alone.',
   'owner.tainted':
     'Only the owner may approve this, because words of others here may have caused it. It waits for the owner.',
   'owner.asker': 'Only the owner, or the person who asked for this, may approve it. It waits for one of them.',
+  'trust.owner': 'Only the owner sets how much I do without asking.',
+  'trust.group': 'In a group you can only make me more careful: say "supervised".',
+  'trust.supervised': 'From now on I ask before everything that changes something.',
+  'trust.cautious': 'From now on I ask before what is dangerous: commands, deletions.',
+  'trust.autonomous':
+    'From now on I do everything without asking, except what text of others may have caused. Say "supervised" or "cautious" to change that.',
   'button.yes': 'yes',
   'button.no': 'no',
   'button.more': 'more',

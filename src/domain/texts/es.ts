@@ -58,6 +58,8 @@ export const es: Translation = {
   'task.together':
     'Los agentes están trabajando en {workspace}, cada uno en su propia rama. Te escribo cuando termine uno y los comparo al final.',
   'task.planning': 'El agente en {workspace} primero hace un plan. Llega aquí, y nada cambia antes de tu sí.',
+  'task.paused': 'El agente en {workspace} está en pausa. Di «resume» y sigue.',
+  'task.resumed': 'El agente en {workspace} sigue.',
   'task.asks': 'El agente en {workspace} pregunta:',
   'task.may': '¿Puede {agent} hacer esto en {workspace}?',
   'plan.made': 'El agente en {workspace} tiene un plan. Nada cambia antes de tu sí.',
@@ -71,6 +73,8 @@ export const es: Translation = {
   'limit.unnamed':
     'El agente en {workspace} espera: {agent} llegó a su límite y no dice hasta cuándo. Lo intento otra vez a las {time} y sigo por mi cuenta; {ways}',
   'limit.named': 'El agente en {workspace} espera: {agent} está en su límite hasta las {time}. Entonces sigo; {ways}',
+  'limit.burst':
+    'Eso es mucho de golpe. Leo ahora lo que llegó primero y el resto en un minuto más o menos; no se pierde nada.',
   'limit.ways': '`now` lo intenta ya, `stop` lo termina.',
   'limit.other': '`now {name}` sigue con {agent}, `now` lo intenta ya, `stop` lo termina.',
 
@@ -129,11 +133,18 @@ export const es: Translation = {
   'answer.noQuote': 'Responde sin citar, o cita la pregunta.',
   'answer.early': 'Eso llegó antes de que pudieras leer la pregunta, así que no decide nada. Es esta:',
   'answer.open': 'Esto sigue abierto, y no se hace nada antes de tu respuesta:',
+  'answer.settled': 'Esa pregunta ya está resuelta, así que esto no cambia nada.',
   'answer.eachTime': 'Esto se pregunta cada vez. Responde sí o no.',
   'owner.spend': 'Solo el dueño, o alguien de su confianza, puede dejarme gastar más. Espera a uno de ellos.',
   'owner.all': 'Solo el dueño puede permitir todo lo que siga. Di sí solo para esto.',
   'owner.tainted': 'Solo el dueño puede aprobar esto, porque puede venir de palabras de otros aquí. Espera al dueño.',
   'owner.asker': 'Solo el dueño, o quien lo pidió, puede aprobarlo. Espera a uno de los dos.',
+  'trust.owner': 'Solo el dueño decide cuánto hago sin preguntar.',
+  'trust.group': 'En un grupo solo puedes hacerme más prudente: di «supervised».',
+  'trust.supervised': 'Desde ahora pregunto antes de todo lo que cambie algo.',
+  'trust.cautious': 'Desde ahora pregunto antes de lo peligroso: comandos, borrados.',
+  'trust.autonomous':
+    'Desde ahora hago todo sin preguntar, salvo lo que pueda venir de texto de otros. Di «supervised» o «cautious» para cambiarlo.',
   'button.yes': 'sí',
   'button.no': 'no',
   'button.more': 'más',

@@ -60,6 +60,8 @@ export const fr: Translation = {
   'task.together':
     'Les agents travaillent dans {workspace}, chacun sur sa propre branche. Je t’écris quand l’un a fini, et je les compare à la fin.',
   'task.planning': 'L’agent dans {workspace} fait d’abord un plan. Il arrive ici, et rien ne change avant ton oui.',
+  'task.paused': 'L’agent dans {workspace} est en pause. Dis « resume » et il continue.',
+  'task.resumed': 'L’agent dans {workspace} continue.',
   'task.asks': 'L’agent dans {workspace} demande :',
   'task.may': '{agent} peut faire ça dans {workspace} ?',
   'plan.made': 'L’agent dans {workspace} a un plan. Rien ne change avant ton oui.',
@@ -74,6 +76,8 @@ export const fr: Translation = {
     'L’agent dans {workspace} attend : {agent} est à sa limite et ne dit pas jusqu’à quand. Je réessaie à {time} et je continue tout seul ; {ways}',
   'limit.named':
     'L’agent dans {workspace} attend : {agent} est à sa limite jusqu’à {time}. Je continue à ce moment-là ; {ways}',
+  'limit.burst':
+    'Ça fait beaucoup d’un coup. Je lis maintenant ce qui est arrivé en premier, et le reste dans une minute environ ; rien n’est perdu.',
   'limit.ways': '`now` essaie tout de suite, `stop` l’arrête.',
   'limit.other': '`now {name}` continue avec {agent}, `now` essaie tout de suite, `stop` l’arrête.',
 
@@ -134,6 +138,7 @@ export const fr: Translation = {
   'answer.noQuote': 'Réponds sans citer, ou cite la question.',
   'answer.early': 'C’est arrivé avant que tu puisses lire la question, donc ça ne décide rien. La voici :',
   'answer.open': 'C’est encore ouvert, et rien n’est fait avant ta réponse :',
+  'answer.settled': 'Cette question est déjà réglée, donc ça ne change rien.',
   'answer.eachTime': 'C’est demandé à chaque fois. Réponds oui ou non.',
   'owner.spend':
     'Seul le propriétaire, ou quelqu’un à qui il fait confiance, peut me laisser dépenser plus. Ça attend l’un d’eux.',
@@ -141,6 +146,12 @@ export const fr: Translation = {
   'owner.tainted':
     'Seul le propriétaire peut l’autoriser, car ça peut venir des mots d’autres personnes ici. Ça l’attend.',
   'owner.asker': 'Seul le propriétaire, ou la personne qui l’a demandé, peut l’autoriser. Ça attend l’un des deux.',
+  'trust.owner': 'Seul le propriétaire décide de ce que je fais sans demander.',
+  'trust.group': 'Dans un groupe, tu peux seulement me rendre plus prudent : dis « supervised ».',
+  'trust.supervised': 'À partir de maintenant, je demande avant tout ce qui change quelque chose.',
+  'trust.cautious': 'À partir de maintenant, je demande avant ce qui est dangereux : commandes, suppressions.',
+  'trust.autonomous':
+    'À partir de maintenant, je fais tout sans demander, sauf ce qui peut venir de texte d’autres personnes. Dis « supervised » ou « cautious » pour changer ça.',
   'button.yes': 'oui',
   'button.no': 'non',
   'button.more': 'suite',

@@ -58,6 +58,8 @@ export const pt: Translation = {
   'task.together':
     'Os agentes estão trabalhando em {workspace}, cada um no seu branch. Eu escrevo quando um terminar e comparo todos no final.',
   'task.planning': 'O agente em {workspace} faz um plano primeiro. Ele chega aqui, e nada muda antes do seu sim.',
+  'task.paused': 'O agente em {workspace} está pausado. Diga “resume” e ele continua.',
+  'task.resumed': 'O agente em {workspace} continua.',
   'task.asks': 'O agente em {workspace} pergunta:',
   'task.may': '{agent} pode fazer isto em {workspace}?',
   'plan.made': 'O agente em {workspace} tem um plano. Nada muda antes do seu sim.',
@@ -71,6 +73,8 @@ export const pt: Translation = {
   'limit.unnamed':
     'O agente em {workspace} está esperando: {agent} chegou ao limite e não diz até quando. Tento de novo às {time} e continuo sozinho; {ways}',
   'limit.named': 'O agente em {workspace} está esperando: {agent} está no limite até {time}. Aí eu continuo; {ways}',
+  'limit.burst':
+    'Isso é muita coisa de uma vez. Leio agora o que chegou primeiro e o resto em mais ou menos um minuto; nada se perde.',
   'limit.ways': '`now` tenta já, `stop` encerra.',
   'limit.other': '`now {name}` continua com {agent}, `now` tenta já, `stop` encerra.',
 
@@ -128,12 +132,19 @@ export const pt: Translation = {
   'answer.noQuote': 'Responda sem citar, ou cite a pergunta.',
   'answer.early': 'Isso chegou antes de você poder ler a pergunta, então não decide nada. É esta:',
   'answer.open': 'Isto ainda está em aberto, e nada é feito antes da sua resposta:',
+  'answer.settled': 'Essa pergunta já foi resolvida, então isto não muda nada.',
   'answer.eachTime': 'Isto é perguntado toda vez. Responda sim ou não.',
   'owner.spend': 'Só o dono, ou alguém em quem ele confia, pode me deixar gastar mais. Está esperando um deles.',
   'owner.all': 'Só o dono pode permitir tudo o que vier. Diga sim só para isto.',
   'owner.tainted':
     'Só o dono pode aprovar isto, porque pode ter vindo de palavras de outros aqui. Está esperando o dono.',
   'owner.asker': 'Só o dono, ou quem pediu, pode aprovar. Está esperando um dos dois.',
+  'trust.owner': 'Só o dono decide quanto eu faço sem perguntar.',
+  'trust.group': 'Num grupo você só pode me deixar mais cuidadoso: diga “supervised”.',
+  'trust.supervised': 'A partir de agora pergunto antes de tudo o que mudar alguma coisa.',
+  'trust.cautious': 'A partir de agora pergunto antes do que é perigoso: comandos, exclusões.',
+  'trust.autonomous':
+    'A partir de agora faço tudo sem perguntar, exceto o que texto de outros possa ter causado. Diga “supervised” ou “cautious” para mudar isso.',
   'button.yes': 'sim',
   'button.no': 'não',
   'button.more': 'mais',

@@ -144,8 +144,7 @@ type Answered = { answer: Arrival; question: Question } | { reply: string } | { 
 export async function answerOpen(tx: ThreadTransaction, reply: Reply): Promise<Answered> {
   const { say } = reply;
   const open = await openQuestions(tx.now, tx.threadId);
-  if (reply.questionId && !open.some(({ id }) => id === reply.questionId))
-    return { reply: 'That question is settled already, so this changes nothing.' };
+  if (reply.questionId && !open.some(({ id }) => id === reply.questionId)) return { reply: say('answer.settled') };
   const meaning = meaningOf(
     reply.text,
     open.map((question) => toAsked(question, reply)),

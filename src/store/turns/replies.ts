@@ -157,9 +157,10 @@ interface Trusted {
 export async function trust(
   tx: Tx,
   { threadId, chatId, autonomy, model = null, shared, owned }: Trusted,
+  say: Say = english,
 ): Promise<string> {
-  if (!owned) return 'Only the owner sets how much I do without asking.';
-  if (shared && autonomy !== 'supervised') return 'In a group you can only make me more careful: say "supervised".';
+  if (!owned) return say('trust.owner');
+  if (shared && autonomy !== 'supervised') return say('trust.group');
   const judged = autonomy === 'judged';
   await tx
     .updateTable('chats')
@@ -175,11 +176,10 @@ export async function trust(
     .where('status', '=', 'in_progress')
     .execute();
   return {
-    supervised: 'From now on I ask before everything that changes something.',
-    cautious: 'From now on I ask before what is dangerous: commands, deletions.',
+    supervised: say('trust.supervised'),
+    cautious: say('trust.cautious'),
     judged: `From now on I ask before what is dangerous. Answer "${ALWAYS_HERE}", and ${model === null ? 'I do the same there again without asking, unless I have read text from outside the project' : `${visibleLine(model)} decides whether the same there fits your words`}.`,
-    autonomous:
-      'From now on I do everything without asking, except what text of others may have caused. Say "supervised" or "cautious" to change that.',
+    autonomous: say('trust.autonomous'),
   }[autonomy];
 }
 
