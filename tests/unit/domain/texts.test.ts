@@ -120,6 +120,12 @@ describe('the language of a message', () => {
     for (const message of messages) expect([message, languageIn(message)]).toEqual([message, language]);
   });
 
+  it.each(languages)('is never another one for our own texts in %s', (language) => {
+    const read = Object.values(CATALOGUE[language]).map((text) => languageIn(text));
+    expect(read.filter((found) => found !== null && found !== language)).toEqual([]);
+    expect(read.filter((found) => found === language).length).toBeGreaterThan(read.length * 0.4);
+  });
+
   it.each([
     ...[
       'npm test',
