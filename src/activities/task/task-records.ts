@@ -76,7 +76,7 @@ export function createTaskRecords({ db, config }: { db: Db; config: Config }): T
     tellTask: recording(async ({ taskId, key, text }: Parameters<TaskRecordActivities['tellTask']>[0]) => {
       const found = await task(taskId);
       // the workflow has no catalogue, and says it in English
-      const known = (['paused', 'resumed'] as const).find((each) => new RegExp(`^${each}\\d+$`).test(key));
+      const known = /^(paused|resumed)\d+$/.exec(key)?.[1] as 'paused' | 'resumed' | undefined;
       const said = known && (await sayTo(db, found.chat_id))(`task.${known}`, { workspace: found.workspace });
       return await tellOfTask(db, found, key, said ?? text);
     }),

@@ -40,18 +40,21 @@ for (const [words, points] of [[CLEAR, ENOUGH] as const, [USUAL, 1] as const])
     for (const word of list.split(' '))
       if (word) byWord.set(word, [...(byWord.get(word) ?? []), [language as Language, points]]);
 
-/** Quotes, code, addresses and paths are words of programs and others. */
-const FOREIGN = /```[\s\S]*|`[^`]*`|["“„«][^"“”„«»]*["”“»]|\S*[/\\@_=<>{}]\S*|\S+\(\)|\S+\.\w+/g;
+/** Quotes and code are words of others. */
+const QUOTED = /```[\s\S]*|`[^`]*`|["“„«][^"“”„«»]*["”“»]/g;
+/** So are addresses, paths and calls. */
+const FOREIGN = /[/\\@_=<>{}]|\(\)|\.\w/;
 /** A longer message is mostly something pasted. */
 const READ = 600;
 
 /** The language in which somebody wrote, where that is clear; null for `npm test` and for other languages. */
 export function languageIn(text: string): Language | null {
-  const said = text.slice(0, READ).normalize('NFC').toLowerCase().replace(/'/g, '’').replace(FOREIGN, ' ');
+  const said = text.slice(0, READ).normalize('NFC').toLowerCase().replace(/'/g, '’').replace(QUOTED, ' ');
+  const words = said.split(/\s/).filter((word) => !FOREIGN.test(word));
   if (/\p{Script=Devanagari}{2}/u.test(said)) return 'hi';
   const points = new Map<Language, number>();
   const count = (language: Language, more: number) => points.set(language, (points.get(language) ?? 0) + more);
-  for (const word of new Set(said.match(/[\p{L}’]+/gu)))
+  for (const word of new Set(words.join(' ').match(/[\p{L}’]+/gu)))
     for (const [language, more] of byWord.get(word) ?? []) count(language, more);
   for (const [language, letters] of LETTERS) if (letters.test(said)) count(language, 1);
   const [first, second] = [...points].sort(([, one], [, other]) => other - one);
