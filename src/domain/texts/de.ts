@@ -55,10 +55,10 @@ export const de: Translation = {
   'money.atMost': 'höchstens {money}, weil der Preis eines Modells nicht bekannt ist',
   'money.unknown': 'kein Preis bekannt',
 
-  'task.working': 'Der Agent arbeitet in {workspace}. Ich melde mich, wenn er fertig ist.',
-  'task.together':
+  'begun.one': 'Der Agent arbeitet in {workspace}. Ich melde mich, wenn er fertig ist.',
+  'begun.many':
     'Die Agenten arbeiten in {workspace}, jeder auf einem eigenen Branch. Ich melde mich, wenn einer fertig ist, und vergleiche sie am Ende.',
-  'task.planning':
+  'begun.plan':
     'Der Agent in {workspace} macht zuerst einen Plan. Er kommt hierher, und vor deinem Ja wird nichts geändert.',
   'task.paused': 'Der Agent in {workspace} ist angehalten. Schreib „resume“, und es geht weiter.',
   'task.resumed': 'Der Agent in {workspace} macht weiter.',

@@ -63,9 +63,9 @@ export const en = {
   'money.unknown': 'no price known',
 
   // coding tasks
-  'task.working': TASK_BEGUN.working,
-  'task.together': TASK_BEGUN.together,
-  'task.planning': TASK_BEGUN.planning,
+  'begun.one': TASK_BEGUN.one,
+  'begun.many': TASK_BEGUN.many,
+  'begun.plan': TASK_BEGUN.plan,
   'task.paused': 'The agent in {workspace} is paused. Say "resume" and it goes on.',
   'task.resumed': 'The agent in {workspace} goes on.',
   'task.asks': 'The agent in {workspace} asks:',

@@ -54,10 +54,10 @@ export const es: Translation = {
   'money.atMost': 'como mucho {money}, porque no se conoce el precio de un modelo',
   'money.unknown': 'precio desconocido',
 
-  'task.working': 'El agente está trabajando en {workspace}. Te escribo cuando termine.',
-  'task.together':
+  'begun.one': 'El agente está trabajando en {workspace}. Te escribo cuando termine.',
+  'begun.many':
     'Los agentes están trabajando en {workspace}, cada uno en su propia rama. Te escribo cuando termine uno y los comparo al final.',
-  'task.planning': 'El agente en {workspace} primero hace un plan. Llega aquí, y nada cambia antes de tu sí.',
+  'begun.plan': 'El agente en {workspace} primero hace un plan. Llega aquí, y nada cambia antes de tu sí.',
   'task.paused': 'El agente en {workspace} está en pausa. Di «resume» y sigue.',
   'task.resumed': 'El agente en {workspace} sigue.',
   'task.asks': 'El agente en {workspace} pregunta:',

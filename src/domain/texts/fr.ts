@@ -56,10 +56,10 @@ export const fr: Translation = {
   'money.atMost': 'au plus {money}, car le prix d’un modèle n’est pas connu',
   'money.unknown': 'prix inconnu',
 
-  'task.working': 'L’agent travaille dans {workspace}. Je t’écris quand c’est fini.',
-  'task.together':
+  'begun.one': 'L’agent travaille dans {workspace}. Je t’écris quand c’est fini.',
+  'begun.many':
     'Les agents travaillent dans {workspace}, chacun sur sa propre branche. Je t’écris quand l’un a fini, et je les compare à la fin.',
-  'task.planning': 'L’agent dans {workspace} fait d’abord un plan. Il arrive ici, et rien ne change avant ton oui.',
+  'begun.plan': 'L’agent dans {workspace} fait d’abord un plan. Il arrive ici, et rien ne change avant ton oui.',
   'task.paused': 'L’agent dans {workspace} est en pause. Dis « resume » et il continue.',
   'task.resumed': 'L’agent dans {workspace} continue.',
   'task.asks': 'L’agent dans {workspace} demande :',

@@ -54,10 +54,10 @@ export const pt: Translation = {
   'money.atMost': 'no máximo {money}, porque o preço de um modelo não é conhecido',
   'money.unknown': 'preço desconhecido',
 
-  'task.working': 'O agente está trabalhando em {workspace}. Eu escrevo quando terminar.',
-  'task.together':
+  'begun.one': 'O agente está trabalhando em {workspace}. Eu escrevo quando terminar.',
+  'begun.many':
     'Os agentes estão trabalhando em {workspace}, cada um no seu branch. Eu escrevo quando um terminar e comparo todos no final.',
-  'task.planning': 'O agente em {workspace} faz um plano primeiro. Ele chega aqui, e nada muda antes do seu sim.',
+  'begun.plan': 'O agente em {workspace} faz um plano primeiro. Ele chega aqui, e nada muda antes do seu sim.',
   'task.paused': 'O agente em {workspace} está pausado. Diga “resume” e ele continua.',
   'task.resumed': 'O agente em {workspace} continua.',
   'task.asks': 'O agente em {workspace} pergunta:',

@@ -118,7 +118,9 @@ export async function respond(deps: IntakeDeps, message: AnsweredMessage): Promi
 
 /** Our texts in the language that the person wants, or writes. */
 async function sayFor(tx: ThreadTransaction, message: InboundMessage, { preferences }: InboxEntry): Promise<Say> {
-  const writes = message.plain ? null : languageIn(message.text);
+  const read = message.plain ? null : languageIn(message.text);
+  // the words of commands are English for everybody
+  const writes = read === 'en' && isCommand(message.text) ? null : read;
   if (writes && writes !== (preferences.writes ?? 'en')) await noteLanguage(tx.now, tx.chatId, writes);
   return sayIn(languageOf({ ...preferences, ...(writes && { writes }) }));
 }

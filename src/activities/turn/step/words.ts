@@ -45,7 +45,7 @@ export function answerWithoutModel(
       : [];
   const said = call
     ? cut(last, REPEATED_CHARS)
-    : toldToPerson(last, (how, workspace) => say(`task.${how}`, { workspace }));
+    : toldToPerson(last, (how, workspace) => say(`begun.${how}`, { workspace }));
   return {
     text: step === 0 ? '' : said,
     reasoning: '',

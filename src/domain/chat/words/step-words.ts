@@ -117,8 +117,7 @@ export const BESIDE_OTHERS = 'It works beside the others of this message.';
 
 type Begun = keyof typeof TASK_BEGUN;
 
-const begunInEnglish = (how: Begun, workspace: string): string =>
-  TASK_BEGUN[how].replace('{workspace}', () => workspace);
+const begunInEnglish = (how: Begun, workspace: string): string => TASK_BEGUN[how].replace('{workspace}', workspace);
 
 /**
  * The result of a tool as a person is told it, where no model says it in its own words: without the id of a new task,
@@ -131,15 +130,13 @@ export function toldToPerson(
   const [, workspace, planned] =
     /^Created task tsk_\w+: .* → [\w-]+ in ([\w.-]+)\. (It begins with a plan)?/s.exec(result) ?? [];
   if (workspace === undefined) return withoutIds(result);
-  if (result.endsWith(BESIDE_OTHERS)) return begun('together', workspace);
-  return begun(planned ? 'planning' : 'working', workspace);
+  if (result.endsWith(BESIDE_OTHERS)) return begun('many', workspace);
+  return begun(planned ? 'plan' : 'one', workspace);
 }
 
 /** Our own words for a model, without the ids and names of tools that only a model needs. */
 export const withoutIds = (text: string): string =>
-  text
-    .replace(/ \((?:wf|wfr|cron|mem|tsk)_[\w-]{1,100}\)/g, '')
-    .replace(/\b[a-z]{1,40}(?:_[a-z]{1,40}){1,4}\b/g, (name) => name.replaceAll('_', ' '));
+  text.replace(OUR_IDS, '').replace(NAMES, (name) => name.replaceAll('_', ' '));
 
 /** Calls that a model corrects by itself (`prepareCall` in src/tools/registry.ts): nobody else has to know. */
 const CORRECTED = /^(?:The arguments of \S{1,100} are not |There is no tool ")/;
