@@ -57,7 +57,7 @@ describe.skipIf(NO_DOCKER)('a tour of the commands', () => {
           guide,
           line,
           (text) => void transcript.push(text),
-          (what) => (console.log('MISSED', what), void missed.push(what)),
+          (what) => void missed.push(what),
         ),
       );
       if (said.at(-1) === 'help all') help = transcript.slice(before).join('\n');
