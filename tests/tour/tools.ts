@@ -177,7 +177,14 @@ const tasks: Row[] = [
       besides: [/^Stopped in/],
     },
   ),
-  row('Bring it in', 'task_bring', { tasks: ['99'], workspace: 'garden' }, /There is no such task in garden/),
+  row(
+    'Have another one written beside it',
+    'task_create',
+    { goal: 'write beside.txt b', agent: 'practice', workspace: 'garden', worktree: true },
+    /Created task/,
+    { besides: [/^Done in garden/] },
+  ),
+  row('Bring it in', 'task_bring', { tasks: ['2'], workspace: 'garden' }, /is in/),
 ];
 
 const routines: Row[] = [
