@@ -546,7 +546,13 @@ const stateOf = (id: string) =>
 
 const noticesTo = async (chatId: string) =>
   (
-    await db().selectFrom('outbox').select('body').where('chat_id', '=', chatId).where('kind', '=', 'notice').execute()
+    await db()
+      .selectFrom('outbox')
+      .select('body')
+      .where('chat_id', '=', chatId)
+      .where('kind', '=', 'notice')
+      .orderBy('ord')
+      .execute()
   ).map(({ body }) => body);
 
 it('asks on Telegram, too, what WhatsApp cannot show, takes one answer, and tells WhatsApp', async () => {
