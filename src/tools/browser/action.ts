@@ -78,7 +78,7 @@ export const browserAction = defineTool({
   danger: 'MODERATE',
   // a click may buy something
   effect: 'once',
-  asks: ({ action }, at) => `${WORDS[action]} on the page in the browser${at}?`,
+  asks: ({ action }, at, say) => say(`ask.${action}`, { at }),
   preview: (args, context) => previewOf(args, context),
   summarise: ({ action }) => action,
   run: (args, context) =>
@@ -97,15 +97,6 @@ export const browserAction = defineTool({
       return { ...outcome, metadata: { action: args.action, ...outcome.metadata } };
     }),
 });
-
-const WORDS: Record<Action['action'], string> = {
-  click: 'Click',
-  type: 'Type',
-  scroll_down: 'Scroll down',
-  scroll_up: 'Scroll up',
-  back: 'Go back',
-  forward: 'Go forward',
-};
 
 function whyNot({ ref }: Action, error: string): string {
   if (/unknown ref/i.test(error))

@@ -13,9 +13,9 @@ export const preferences = command({
   ],
   parse: saying('preferences', 'prefs', 'settings', 'show preferences', 'my preferences'),
   mayAnswer: true,
-  run: async (_, { tx, config }) => {
+  run: async (_, { tx, config, say }) => {
     const { preferences: chosen, autonomy } = await chosenIn(tx.now, tx.chatId);
-    return preferencesText(chosen, { autonomy, timeZone: chosen.timeZone ?? config.FETCH_TIME_ZONE });
+    return preferencesText(chosen, { autonomy, timeZone: chosen.timeZone ?? config.FETCH_TIME_ZONE }, say);
   },
 });
 

@@ -105,9 +105,9 @@ export const choice = command({
     const { kind, tasks: all } = waiting;
     const able = (task: Task | undefined) => task?.state === 'completed' && Boolean(task.result?.changes?.files.length);
     const fitting = chosen === 'all' ? all.filter(able) : all.slice(chosen.attempt - 1, chosen.attempt);
-    if (chosen === 'all' && kind === 'race') return 'Of attempts at the same, one is chosen: answer with its number.';
-    if (fitting.length === 0) return chosen === 'all' ? 'None of them changed anything.' : null;
-    if (!fitting.every(able)) return 'That one changed nothing that could be brought in.';
+    if (chosen === 'all' && kind === 'race') return context.say('tasks.chooseOne');
+    if (fitting.length === 0) return chosen === 'all' ? context.say('tasks.noneChanged') : null;
+    if (!fitting.every(able)) return context.say('tasks.oneUnchanged');
     const numbers = await taskNumbers(context.tx.now, context.tx.chatId);
     const named = fitting.map(({ id }) => String(numbers.get(id)));
     return toolTurn(context, bringWords({ tasks: named, workspace: fitting[0]!.workspace }));
@@ -149,10 +149,10 @@ export const tellCommand = command({
     if (!task) return noSuchTask(live, numbers, say);
     if (fitting.length > 1)
       return whichOf(fitting, numbers, { words: `tell ${numbers.get(task.id)}: ${cut(words, 60)}`, say });
-    if (words.length > WORDS_CHARS) return `That is too long for a coding task: ${WORDS_CHARS} characters at most.`;
+    if (words.length > WORDS_CHARS) return say('tasks.tooLong', { count: WORDS_CHARS });
     if (!(await tellTask(now, { id: `say_${inboxId}`, taskId: task.id, text: words })))
       return say('tasks.gone', { workspace: task.workspace });
-    return `The agent in ${task.workspace} hears that ${heardWhen(task)}.`;
+    return say('tasks.hears', { workspace: task.workspace, when: say(`hears.${heardWhen(task)}`) });
   },
 });
 
@@ -182,7 +182,7 @@ export async function taskOrder(
   const fitting = taskId ? live.filter((task) => isNamed(task, taskId, numbers)) : meant(live, order);
   const [task] = fitting;
   if (task && fitting.length === 1) {
-    const problem = await goOnNow(tx, task, order);
+    const problem = await goOnNow(tx, task, order, said.say);
     if (problem) return problem;
     await markOrdered(tx, task.id, order.order);
     return { kind: 'task', inboxId: said.inboxId, taskId: task.id, order: order.order };
@@ -194,9 +194,8 @@ export async function taskOrder(
 }
 
 /** A task that waits for its model is to go on at once. Returns why it cannot. */
-async function goOnNow(tx: Tx, task: Task, { order, now }: TaskOrder): Promise<string | null> {
-  if (order !== 'resume' || !isLimited(task))
-    return now ? `The agent in ${task.workspace} does not wait for a limit of its model.` : null;
+async function goOnNow(tx: Tx, task: Task, { order, now }: TaskOrder, say: Say): Promise<string | null> {
+  if (order !== 'resume' || !isLimited(task)) return now ? say('tasks.noLimit', { workspace: task.workspace }) : null;
   const agent = now?.agent ?? task.harness;
   if (agent === task.harness) {
     await openLimits(tx);
@@ -205,7 +204,7 @@ async function goOnNow(tx: Tx, task: Task, { order, now }: TaskOrder): Promise<s
   const ready = (await listHosts(tx))
     .find(({ host }) => host === task.host)
     ?.harnesses.find(({ name }) => name === agent);
-  if (!ready?.ready) return ready?.why ?? `${factsOf(agent).label} is not ready there.`;
+  if (!ready?.ready) return ready?.why ?? say('tasks.notReady', { agent: factsOf(agent).label });
   await setAgent(tx, task.id, agent);
   return null;
 }

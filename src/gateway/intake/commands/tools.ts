@@ -46,5 +46,5 @@ export const apps = command({
 });
 
 /** The turn that has these words and nothing else. */
-export const toolTurn = ({ turnId, text }: CommandContext, words: string) =>
-  turnId ? `I am still at work. Say \`stop\` first, then \`${text.trim()}\`.` : { turn: words };
+export const toolTurn = ({ turnId, text, say }: CommandContext, words: string) =>
+  turnId ? say('tasks.busy', { words: text.trim() }) : { turn: words };

@@ -4,6 +4,7 @@ import type { QuestionAbout, Told } from '../../../contracts/shipment.ts';
 import type { Source } from '../../../contracts/taint.ts';
 import { questionText, toldText } from '../../../domain/shipping/texts.ts';
 import { derivedId } from '../../chats/ids.ts';
+import { sayTo } from '../../chats/preferences.ts';
 import { onThread } from '../../chats/thread-transaction.ts';
 import { addItem } from '../../chats/threads/items.ts';
 import { latestThread } from '../../chats/threads/threads.ts';
@@ -35,7 +36,7 @@ export async function tellOfShipment(
   await recordNotice(db, {
     chatId: shipment.chat_id,
     outboxId: id,
-    text: toldText(what, namesOf(shipment), detail),
+    text: toldText(what, namesOf(shipment), detail, await sayTo(db, shipment.chat_id)),
     kind: 'notice',
     ...(detail && { sources: [sourceOf(shipment)] }),
     unasked: 'task',
@@ -53,8 +54,6 @@ interface Asked {
 
 const shipmentQuestionId = ({ id }: Pick<Shipment, 'id'>, key: string): string =>
   derivedId('call_', id, key).replace('call_', `${id}_`);
-
-const STUCK_OPTIONS = ['Try again', 'Leave it'];
 
 /**
  * Asks once for each key: a turn that shows it, the question, and the outbox row, in one transaction. "yes all" does
@@ -76,10 +75,11 @@ export async function askOfShipment(
     if (known)
       return { questionId, outboxId: out, ...(known.state !== 'open' && { decided: known.decision ?? 'deny' }) };
     const kind = about === 'stuck' ? ('question' as const) : ('approval' as const);
-    const options = about === 'stuck' ? STUCK_OPTIONS : [];
-    const prompt = questionText(about, namesOf(shipment), detail);
+    const say = await sayTo(now, shipment.chat_id);
+    const options = about === 'stuck' ? [say('ship.tryAgain'), say('ship.leaveIt')] : [];
+    const prompt = questionText(about, namesOf(shipment), detail, say);
     const asks = await openedNow(tx, evidence ?? null);
-    const body = kind === 'question' ? `${prompt}\n${numbered(options)}` : approvalText({ ...asks, prompt });
+    const body = kind === 'question' ? `${prompt}\n${numbered(options)}` : approvalText({ ...asks, prompt }, say);
     await addCompleteTurn(tx, { id: turnId, summary: body }, async () => {
       const id = derivedId('item_', questionId);
       await addItem(tx, {
