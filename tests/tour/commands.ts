@@ -106,6 +106,8 @@ const together: Line[] = [
   ['ship and merge when green', /demo has no remote/],
   ['ship merge', /No pull request is being watched/],
   ['ship stop', /No pull request is being watched/],
+  ['take', /No session has come to this chat/],
+  ['give 2', /Only sessions of Claude Code and Codex can be given/],
 ];
 
 const consent: Line[] = [

@@ -9,6 +9,7 @@ import { UserError } from '../../contracts/user-error.ts';
 import { factsOfSession, isSessionAgent, movedSession } from '../../domain/tasks/session-text.ts';
 import { attachmentId, GIVEN, saveAttachment } from '../../store/chats/messages/attachments.ts';
 import { isOver, type Task, taskNumbers, tasksOfChat } from '../../store/kennel/tasks/tasks.ts';
+import { untold } from '../declarations.ts';
 import { defineTool, type ToolContext, type ToolOutcome } from '../tool.ts';
 import { changeWorkspace, type Opened, WITH_IMAGE_MS } from '../workspace/in-workspace.ts';
 import { workOf } from './handed-work.ts';
@@ -28,10 +29,10 @@ export const sessionGive = defineTool({
   sends: [],
   ownersOnly: 'Only the owner takes sessions home.',
   notARoutineStep: true,
-  description: 'Pack the session of an ended coding task as a file, with which the person goes on on their computer.',
+  description: 'Send the session of a task as a file.',
   danger: 'SAFE',
   schema: z.strictObject({
-    task: z.string().trim().min(1).max(60).optional().describe('Number or id; the latest one when left out'),
+    task: z.string().trim().min(1).max(60).optional().meta(untold('Number or id; the latest one when left out')),
   }),
   run: async ({ task: named }, context) => {
     const task = await taskMeant(context, named);
@@ -81,7 +82,8 @@ async function give(context: ToolContext, at: Opened, task: Task): Promise<ToolO
     throw error;
   }
   const id = attachmentId(callId, 'session');
-  const name = `${at.name}.session.gz`;
+  // where no model answers, words of tools are shown without underscores
+  const name = `${at.name.replaceAll('_', '-')}.session.gz`;
   await saveAttachment(db, { id, threadId, kind: 'document', mime: GIVEN, name, data, preview: null, text: null });
   return {
     ok: true,

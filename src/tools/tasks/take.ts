@@ -14,6 +14,7 @@ import { HOUR } from '../../domain/time.ts';
 import { bytesOfAttachment, latestBundle } from '../../store/chats/messages/attachments.ts';
 import { listHosts } from '../../store/kennel/hosts.ts';
 import { insertTask, taskOfCall } from '../../store/kennel/tasks/tasks.ts';
+import { untold } from '../declarations.ts';
 import { defineTool, idFromCall, type ToolContext, type ToolOutcome } from '../tool.ts';
 import { inTurnOf, onSite, type Site, text, WITH_IMAGE_MS } from '../workspace/in-workspace.ts';
 import { beside } from '../workspace/own-content.ts';
@@ -38,11 +39,11 @@ export const sessionTake = defineTool({
   sends: ['task'],
   ownersOnly: 'Only the owner hands over sessions.',
   notARoutineStep: true,
-  description: 'Go on with the session of Claude Code or Codex that the person sent as a file of `fetch hand-over`.',
+  description: 'Go on with a session file that was sent.',
   danger: 'MODERATE',
   schema: z.strictObject({
-    workspace: text(100).trim().min(1).optional().describe('The one with its commits when left out'),
-    goal: text(10_000).trim().min(1).optional().describe('What its agent is told first'),
+    workspace: text(100).trim().min(1).optional().meta(untold('The one with its commits when left out')),
+    goal: text(10_000).trim().min(1).optional().meta(untold('What its agent is told first')),
   }),
   startsTask: true,
   asks: (_, at) => `Let a coding agent go on${at} with the session that you sent?`,
