@@ -1,4 +1,5 @@
 import { setTimeout as pause } from 'node:timers/promises';
+import { runFolder } from '../../../adapters/kennel/run-folders.ts';
 import type { Task } from '../../../store/kennel/tasks/tasks.ts';
 import type { KennelDeps } from '../../activity-deps.ts';
 import { sendCommand } from './folder.ts';
