@@ -64,7 +64,7 @@ export async function packSession(bundle: SessionBundle): Promise<Buffer> {
   return packed;
 }
 
-export const isPacked = (data: Buffer): boolean => data.subarray(0, 2).toString('hex') === '1f8b';
+const isPacked = (data: Buffer): boolean => data.subarray(0, 2).toString('hex') === '1f8b';
 
 /** Reads a bundle that anybody can have made. @throws UserError, which says what is wrong with it */
 export async function readSession(data: Buffer): Promise<SessionBundle> {

@@ -10,11 +10,7 @@ const claudeFolder = (root: string): string => join('.claude', 'projects', root.
 const CODEX_SESSIONS = join('.codex', 'sessions');
 
 /** Where an agent looks for a session when it works in `root`. Relative to HOME. */
-export function placeOfSession(
-  agent: SessionAgent,
-  id: string,
-  { root, text }: { root: string; text: string },
-): string {
+function placeOfSession(agent: SessionAgent, id: string, { root, text }: { root: string; text: string }): string {
   if (agent === 'claude') return join(claudeFolder(root), `${id}.jsonl`);
   const said = new Date(factsOfSession(agent, text)?.startedAt ?? '');
   const at = (Number.isNaN(said.getTime()) ? new Date() : said).toISOString().slice(0, 19);
@@ -70,7 +66,7 @@ export async function readSessionFile(path: string): Promise<string | null> {
 
 const MOST_BYTES = 200 * 1024 * 1024;
 
-export interface FoundSession {
+interface FoundSession {
   agent: SessionAgent;
   id: string;
   text: string;

@@ -51,9 +51,7 @@ export function secretIn(line: string, own: readonly string[] = []): string | nu
   return FORMATS.find(({ format }) => format.test(line))?.kind ?? null;
 }
 
-const PRIVATE_KEY =
-  /-----BEGIN (?:[A-Z0-9]{2,12} ){0,3}PRIVATE KEY[\s\S]{0,20000}?(?:-----END [A-Z0-9 ]{0,40}-----|$)/g;
-const EVERY = FORMATS.map(({ format }) => new RegExp(format, `${format.flags}g`));
+const EVERY = FORMATS.slice(1).map(({ format }) => new RegExp(format, `${format.flags}g`));
 
 /** A text without what looks like a secret; `found` counts what was taken out. */
 export function withoutSecrets(text: string, own: readonly string[] = []): { text: string; found: number } {
@@ -63,9 +61,24 @@ export function withoutSecrets(text: string, own: readonly string[] = []): { tex
     return '[a key was here]';
   };
   const known = own.filter((secret) => secret.length >= 8);
-  const plain = known.reduce((rest, secret) => rest.replaceAll(secret, removed), text);
-  return { text: [PRIVATE_KEY, ...EVERY].reduce((rest, format) => rest.replace(format, removed), plain), found };
+  const plain = known.reduce((rest, secret) => rest.replaceAll(secret, removed), withoutPrivateKeys(text, removed));
+  return { text: EVERY.reduce((rest, format) => rest.replace(format, removed), plain), found };
 }
+
+/** From the first line of a key to its last one, or to the end of the text. */
+function withoutPrivateKeys(text: string, removed: () => string): string {
+  const begin = FORMATS[0]!.format;
+  let [left, rest] = ['', text];
+  for (let key = begin.exec(rest); key; key = begin.exec(rest)) {
+    left += rest.slice(0, key.index) + removed();
+    const end = rest.indexOf(END_OF_KEY, key.index + key[0].length);
+    const close = end < 0 ? -1 : rest.indexOf('-----', end + END_OF_KEY.length);
+    rest = close < 0 ? '' : rest.slice(close + '-----'.length);
+  }
+  return left + rest;
+}
+
+const END_OF_KEY = '-----END';
 
 interface Finding {
   kind: string;

@@ -78,6 +78,16 @@ it.each([
   expect((moved!.message as { content: string }).content).toBe(after);
 });
 
+it('of a private key nothing is left', () => {
+  const key = `-----BEGIN RSA PRIVATE KEY-----\nabc\ndef\n-----END RSA PRIVATE KEY-----`;
+  const of = (says: string) => movedSession(codexSession(FROM, says), { from: FROM, to: FROM });
+  expect(of(`a ${key} b ${key}`)).toMatchObject({
+    secrets: 2,
+    text: expect.stringContaining('a [a key was here] b ['),
+  });
+  expect(of(`a ${key.slice(0, 40)} abc`).text).not.toContain('abc');
+});
+
 it('half a line, what is no object, and what is nested too deeply are skipped', () => {
   const deep = `${'{"a":'.repeat(5000)}1${'}'.repeat(5000)}`;
   const text = `${claudeSession(FROM)}[1]\n${deep}\n{"type":"us`;

@@ -1,7 +1,7 @@
 import { copyFileSync, existsSync, mkdtempSync, rmSync } from 'node:fs';
 import { lstat, readFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
-import { join, resolve } from 'node:path';
+import { basename, join, resolve } from 'node:path';
 import { HANDED_OVER, type SessionBundle } from '../../../adapters/sessions/bundle.ts';
 import { UserError } from '../../../contracts/user-error.ts';
 import { visibleLine } from '../../../domain/text/evidence.ts';
@@ -12,7 +12,7 @@ import { gitText, ownGit } from './own-git.ts';
 
 /** Names of files that hold keys, whatever their format. */
 const KEY_FILES =
-  /(?:^|\/)(?:\.env(?:\.(?!example$|sample$|template$)[\w.-]+)?|\.netrc|\.npmrc|\.pypirc|id_(?:rsa|dsa|ecdsa|ed25519)|credentials(?:\.json)?|auth\.json|[^/]*\.(?:pem|key|p12|pfx|jks|keystore))$/i;
+  /^(?:\.env(?:\.(?!example$|sample$|template$).+)?|\.netrc|\.npmrc|\.pypirc|id_(?:rsa|dsa|ecdsa|ed25519)|credentials(?:\.json)?|auth\.json|.+\.(?:pem|key|p12|pfx|jks|keystore))$/is;
 const LOOKED_AT = 5 * 1024 * 1024;
 
 interface Snapshot {
@@ -42,7 +42,7 @@ export async function snapshotOf(root: string): Promise<Snapshot> {
 }
 
 async function isKey(root: string, file: string): Promise<boolean> {
-  if (KEY_FILES.test(file)) return true;
+  if (KEY_FILES.test(basename(file))) return true;
   const path = join(root, file);
   const entry = await lstat(path);
   if (!entry.isFile() || entry.size > LOOKED_AT) return false;

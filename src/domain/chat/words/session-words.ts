@@ -8,12 +8,16 @@ interface Take {
   goal?: string;
 }
 
-/** What stands below the words of a message for each file that came with it. */
-const FILE_LINES = /(?:\n{1,3}\[[^\n]{1,400}\]){1,20}\s{0,4}$/;
+/** The words of a message without the lines below them, one for each file that came with it. */
+function withoutFiles(text: string): string {
+  const lines = text.trim().split('\n');
+  while (lines.length > 1 && /^(?:\[.*\]|\s*)$/.test(lines.at(-1)!)) lines.pop();
+  return lines.join('\n').trim();
+}
 
 /** What a whole message takes, with or without the file; null for every other message. A goal may be long. */
 export function parseTake(text: string): Take | null {
-  const words = text.replace(FILE_LINES, '').trim();
+  const words = withoutFiles(text);
   const [head, workspace] =
     /^\/?take(?: it| over| it over| (?:my|the|this) session)?(?: in ([\w.-]{1,100}))?(?=[.!]?$|: )/i.exec(words) ?? [];
   if (head === undefined) return null;
