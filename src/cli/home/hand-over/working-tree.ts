@@ -1,7 +1,7 @@
 import { copyFileSync, existsSync, mkdtempSync, rmSync } from 'node:fs';
 import { lstat, readFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
-import { basename, join, resolve } from 'node:path';
+import { basename, extname, join, resolve } from 'node:path';
 import { HANDED_OVER, type SessionBundle } from '../../../adapters/sessions/bundle.ts';
 import { UserError } from '../../../contracts/user-error.ts';
 import { visibleLine } from '../../../domain/text/evidence.ts';
@@ -11,8 +11,9 @@ import { gitText, ownGit } from './own-git.ts';
 /** The work of a person in a repository, as git objects: the commits that no remote has, and what is not committed. */
 
 /** Names of files that hold keys, whatever their format. */
-const KEY_FILES =
-  /^(?:\.env(?:\.(?!example$|sample$|template$).+)?|\.netrc|\.npmrc|\.pypirc|id_(?:rsa|dsa|ecdsa|ed25519)|credentials(?:\.json)?|auth\.json|.+\.(?:pem|key|p12|pfx|jks|keystore))$/is;
+const KEY_FILES = /^(?:\.netrc|\.npmrc|\.pypirc|id_(?:rsa|dsa|ecdsa|ed25519)|credentials(?:\.json)?|auth\.json)$/i;
+const KEY_ENDINGS = /^\.(?:pem|key|p12|pfx|jks|keystore)$/i;
+const ENVIRONMENT = /^\.env(?:$|\.(?!example$|sample$|template$))/i;
 const LOOKED_AT = 5 * 1024 * 1024;
 
 interface Snapshot {
@@ -42,7 +43,8 @@ export async function snapshotOf(root: string): Promise<Snapshot> {
 }
 
 async function isKey(root: string, file: string): Promise<boolean> {
-  if (KEY_FILES.test(basename(file))) return true;
+  const name = basename(file);
+  if (KEY_FILES.test(name) || ENVIRONMENT.test(name) || KEY_ENDINGS.test(extname(name))) return true;
   const path = join(root, file);
   const entry = await lstat(path);
   if (!entry.isFile() || entry.size > LOOKED_AT) return false;
