@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process';
-import { appendFileSync, mkdirSync, mkdtempSync, readFileSync, realpathSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readFileSync, realpathSync, rmSync, utimesSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeEach, describe, expect, it } from 'vitest';
@@ -83,7 +83,7 @@ describe('a session that is handed over', () => {
 
   it('is the one that was written last, or the one that is named', async () => {
     const path = keptByAgent(home, 'codex', shop, codexSession(shop));
-    appendFileSync(path, '\n');
+    utimesSync(path, new Date(), new Date(Date.now() + 10_000));
     expect((await handed()).bundle.agent).toBe('codex');
     expect((await handed({ session: CLAUDE_ID })).bundle.agent).toBe('claude');
     await expect(handed({ session: '../../x' })).rejects.toThrow('There is no session');
