@@ -8,11 +8,13 @@ import { INSIDE, worktreeOf } from '../../contracts/kennel.ts';
 import { UserError } from '../../contracts/user-error.ts';
 import { factsOfSession, isSessionAgent, movedSession } from '../../domain/tasks/session-text.ts';
 import { attachmentId, GIVEN, saveAttachment } from '../../store/chats/messages/attachments.ts';
+import { reachOf } from '../../store/chats/shares.ts';
 import { isOver, type Task, taskNumbers, tasksOfChat } from '../../store/kennel/tasks/tasks.ts';
 import { untold } from '../declarations.ts';
 import { defineTool, type ToolContext, type ToolOutcome } from '../tool.ts';
 import { changeWorkspace, type Opened, WITH_IMAGE_MS } from '../workspace/in-workspace.ts';
 import { workOf } from './handed-work.ts';
+import { OWN_CHAT } from './take.ts';
 
 /** `session_give`: the session of a task goes to the person's own machine. */
 
@@ -27,7 +29,7 @@ export const sessionGive = defineTool({
   anyHost: true,
   reads: ['report'],
   sends: [],
-  ownersOnly: 'Only the owner takes sessions home.',
+  ownersOnly: OWN_CHAT,
   notARoutineStep: true,
   description: 'Send the session of a task as a file.',
   danger: 'SAFE',
@@ -35,6 +37,7 @@ export const sessionGive = defineTool({
     task: z.string().trim().min(1).max(60).optional().meta(untold('Number or id; the latest one when left out')),
   }),
   run: async ({ task: named }, context) => {
+    if ((await reachOf(context.db, context)) !== null) return no(OWN_CHAT);
     const task = await taskMeant(context, named);
     return 'ok' in task ? task : await changeWorkspace(context, task.workspace, (at) => give(context, at, task));
   },
@@ -68,7 +71,7 @@ async function give(context: ToolContext, at: Opened, task: Task): Promise<ToolO
   const facts = text === null ? null : factsOfSession(agent, text);
   if (text === null || facts?.id !== sessionId)
     return no('Its session is not kept any more: it is for 30 days after the end of a task.');
-  const work = await workOf(context, at, task.result?.changes ?? null);
+  const work = await workOf(context, at, task);
   if ('ok' in work) return work;
   const root = task.worktree ? join(INSIDE.workspace, worktreeOf(task.id)) : INSIDE.workspace;
   const own = config.GH_TOKEN ? [config.GH_TOKEN] : [];

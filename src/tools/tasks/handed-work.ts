@@ -7,8 +7,8 @@ import { inline } from '../../domain/text/foreign-text.ts';
 import { COMMIT_MARK, SecretScan } from '../../domain/text/secrets.ts';
 import { MINUTE } from '../../domain/time.ts';
 import { reachOf } from '../../store/chats/shares.ts';
+import type { Task } from '../../store/kennel/tasks/tasks.ts';
 import { activeWorkspace, selectIfNone } from '../../store/kennel/workspaces/workspaces.ts';
-import type { TaskResult } from '../../store/schema/tables/kennel.ts';
 import { GIT, WITHOUT_FILTERS } from '../github/bundle.ts';
 import type { ToolContext, ToolOutcome } from '../tool.ts';
 import { printed } from '../workspace/command-text.ts';
@@ -186,14 +186,15 @@ export async function bringWork(
 }
 
 /**
- * Prints the commit, the commits that the other side must have, a line `-`, and the bundle in base64. `$1` the commit,
- * or nothing for the newest one.
+ * Prints the commit, the commits that the other side must have, a line `-`, and the bundle in base64. `$1`: commits and
+ * branches, of which the first that exists is meant.
  */
 const PACK = String.raw`
 set -o pipefail
-tip=$1; shift
-[ -n "$tip" ] || tip=HEAD
-tip=$("$@" rev-parse --verify "$tip^{commit}")
+names=$1; shift
+for name in $names; do
+  tip=$("$@" rev-parse --verify --quiet "$name^{commit}") && break
+done
 "$@" update-ref ${HANDED_OVER} "$tip"
 trap '"$@" update-ref -d ${HANDED_OVER}' EXIT
 printf '%s\n' "$tip"
@@ -204,15 +205,18 @@ if [ -n "$("$@" rev-list --max-count=1 "$tip" --not --remotes)" ]; then
 fi
 `.trim();
 
-/** The work of a task that has ended: its commit, with what no remote has. */
+/** The work of a task that has ended: its newest commit, with what no remote has. */
 export async function workOf(
   { signal }: ToolContext,
   { kennel, path }: Opened,
-  changes: TaskResult['changes'],
+  { id, worktree, result }: Pick<Task, 'id' | 'worktree' | 'result'>,
 ): Promise<Pick<SessionBundle, 'branch' | 'tip' | 'needs' | 'remote' | 'work'> | ToolOutcome> {
+  const { commit = null, branch = null, keptOn = null } = result?.changes ?? {};
+  const own = keptOn ?? (worktree ? `fetch/${id}` : null);
+  const names = [keptOn && `refs/heads/${keptOn}`, commit, own && `refs/heads/${own}`, 'HEAD'].filter(Boolean);
   const packed = await kennel.command({
     workspace: path,
-    argv: ['bash', '-ec', PACK, 'pack', changes?.commit ?? '', ...GIT],
+    argv: ['bash', '-ec', PACK, 'pack', names.join(' '), ...GIT],
     timeoutMs: LIMIT_MS,
     maxOutput: MOST_WORK,
     label: 'git-pack-session',
@@ -225,5 +229,5 @@ export async function workOf(
   if (packed.cut)
     return no('Its commits are more than a message takes. Push the branch first: what the remote has is left out.');
   const bare = work.replace(/\s+/g, '');
-  return { branch: changes?.branch ?? null, tip, needs: bare === '' ? [tip] : needs, remote: null, work: bare || null };
+  return { branch: own ?? branch, tip, needs: bare === '' ? [tip] : needs, remote: null, work: bare || null };
 }

@@ -12,6 +12,7 @@ import { movedSession } from '../../domain/tasks/session-text.ts';
 import { inline } from '../../domain/text/foreign-text.ts';
 import { HOUR } from '../../domain/time.ts';
 import { bytesOfAttachment, latestBundle } from '../../store/chats/messages/attachments.ts';
+import { reachOf } from '../../store/chats/shares.ts';
 import { listHosts } from '../../store/kennel/hosts.ts';
 import { insertTask, taskOfCall } from '../../store/kennel/tasks/tasks.ts';
 import { untold } from '../declarations.ts';
@@ -24,6 +25,7 @@ import { bringWork, workspaceFor } from './handed-work.ts';
 
 const no = (output: string): ToolOutcome => ({ ok: false, output });
 
+export const OWN_CHAT = 'Sessions are handed over in the chat with the owner alone.';
 const HOW =
   'No session has come to this chat. On your computer, in the folder of the project: fetch hand-over. Then send its file here with the word take.';
 
@@ -35,9 +37,10 @@ export const sessionTake = defineTool({
   timeoutMs: WITH_IMAGE_MS,
   anyHost: true,
   reads: ['attachment'],
-  // its agent acts on the session
+  // the session is the newest one that came to the owner's own chat, when they say the word for it
   sends: ['task'],
-  ownersOnly: 'Only the owner hands over sessions.',
+  sent: ({ goal }) => ({ texts: ['take', ...(goal === undefined ? [] : [goal])] }),
+  ownersOnly: OWN_CHAT,
   notARoutineStep: true,
   description: 'Go on with a session file that was sent.',
   danger: 'MODERATE',
@@ -57,6 +60,7 @@ interface Wanted {
 
 async function take(context: ToolContext, site: Site, { workspace, goal }: Wanted): Promise<ToolOutcome> {
   const { db, callId, chatId, config } = context;
+  if ((await reachOf(db, context)) !== null) return no(OWN_CHAT);
   const known = await taskOfCall(db, callId);
   if (known) return taken(factsOf(known.harness).label, known.workspace, known.id);
   const bundle = await bundleOf(context);

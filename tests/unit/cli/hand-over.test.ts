@@ -87,6 +87,9 @@ describe('a session that is handed over', () => {
     expect((await handed()).bundle.agent).toBe('codex');
     expect((await handed({ session: CLAUDE_ID })).bundle.agent).toBe('claude');
     await expect(handed({ session: '../../x' })).rejects.toThrow('There is no session');
+    rmSync(home, { recursive: true });
+    keptByAgent(home, 'codex', top, codexSession(join(top, 'gone')));
+    await expect(handed({ session: CODEX_ID })).rejects.toThrow('/gone, which is not in');
   });
 
   it('is none of another folder', async () => {

@@ -1,4 +1,4 @@
-import { realpathSync, writeFileSync } from 'node:fs';
+import { existsSync, realpathSync, writeFileSync } from 'node:fs';
 import { homedir } from 'node:os';
 import { basename, dirname, join, resolve } from 'node:path';
 import { packSession } from '../../../adapters/sessions/bundle.ts';
@@ -6,6 +6,7 @@ import { findSession, newestSession, readSessionFile } from '../../../adapters/s
 import { UserError } from '../../../contracts/user-error.ts';
 import {
   factsOfSession,
+  isWithin,
   movedSession,
   SESSION_AGENTS,
   SESSION_ID,
@@ -35,6 +36,9 @@ export async function handOver(named: string, { session: id, out, home = homedir
         ? `No session of Claude Code or Codex began in ${root}.`
         : `There is no session ${id} of Claude Code or Codex on this machine.`,
     );
+  const { folder } = factsOfSession(found.agent, found.text)!;
+  if (!isWithin(existsSync(folder) ? realpathSync(folder) : folder, root))
+    throw new UserError(`The session ${found.id} began in ${folder}, which is not in ${root}. Name its folder.`);
   const { leftOut, ...work } = await workIn(root);
   const { text, secrets } = movedSession(found.text, { from: root, to: root });
   const { agent, title } = found;

@@ -1,4 +1,4 @@
-import { copyFileSync, existsSync, mkdtempSync, rmSync } from 'node:fs';
+import { copyFileSync, existsSync, mkdtempSync, rmSync, statSync, utimesSync } from 'node:fs';
 import { lstat, readFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { basename, extname, join, resolve } from 'node:path';
@@ -32,7 +32,12 @@ export async function snapshotOf(root: string): Promise<Snapshot> {
   try {
     const index = resolve(root, await gitText(root, ['rev-parse', '--git-path', 'index']));
     const env = { GIT_INDEX_FILE: join(place, 'index') };
-    if (existsSync(index)) copyFileSync(index, env.GIT_INDEX_FILE);
+    if (existsSync(index)) {
+      copyFileSync(index, env.GIT_INDEX_FILE);
+      // git reads a file again that is as new as the index, which a copy must not look newer than
+      const { atime, mtimeMs } = statSync(index);
+      utimesSync(env.GIT_INDEX_FILE, atime, Math.floor(mtimeMs) / 1000);
+    }
     await gitText(root, ['-c', 'advice.addEmbeddedRepo=false', 'add', '--all'], { env });
     const input = Buffer.from(leftOut.map((file) => `${file}\0`).join(''));
     if (leftOut.length > 0) await gitText(root, ['update-index', '--force-remove', '-z', '--stdin'], { env, input });
