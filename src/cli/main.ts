@@ -4,7 +4,7 @@ import { addAuditCommands } from './commands/audit.ts';
 import { addBackupCommands, addMoveCommands } from './commands/backup.ts';
 import { addConfigCommands } from './commands/config.ts';
 import { addDeployCommands } from './commands/deploy.ts';
-import { addHandOverCommand } from './commands/hand-over.ts';
+import { addHandOverCommands } from './commands/hand-over.ts';
 import { addKennelCommands } from './commands/kennel.ts';
 import { addMcpCommands } from './commands/mcp.ts';
 import { addMemoryCommands } from './commands/memory.ts';
@@ -126,7 +126,7 @@ command(
   .requiredOption('--from <folder>', 'its folder')
   .option('--dry-run', 'show what would happen, and change nothing');
 addKennelCommands();
-addHandOverCommand();
+addHandOverCommands();
 addMcpCommands();
 addProtocolCommands();
 addMemoryCommands();
