@@ -6,6 +6,8 @@ import { expect } from 'vitest';
 import { findSession } from '../../../src/adapters/sessions/places.ts';
 import { apply } from '../../../src/cli/home/hand-over/apply.ts';
 import { handOver } from '../../../src/cli/home/hand-over/hand-over.ts';
+import { give, take } from '../../../src/cli/home/hand-over/with-instance.ts';
+import { loadConfig } from '../../../src/config.ts';
 import { factsOfSession, type SessionAgent } from '../../../src/domain/tasks/session-text.ts';
 import type { Task } from '../../../src/store/kennel/tasks/tasks.ts';
 import { inState, linesOf } from '../kennel-app.ts';
@@ -52,6 +54,19 @@ export async function sessionScenario(at: AgentTasks, agent: SessionAgent): Prom
     expect(factsOfSession(agent, text)).toMatchObject({ id: session, folder: laptop });
     return text;
   };
+  /** The task that the session goes on in, when it is over. */
+  const taskAfter = async (earlier: string[]): Promise<Task> => {
+    const { id } = await until('its task is there', () =>
+      app.store.db
+        .selectFrom('tasks')
+        .innerJoin('tasks as first', (on) => on.onRef('first.session_id', '=', 'tasks.session_id'))
+        .select('tasks.id')
+        .where('first.id', '=', earlier[0]!)
+        .where('tasks.id', 'not in', earlier)
+        .executeTakeFirst(),
+    );
+    return await inState(app, id, 'completed', LIMIT);
+  };
   try {
     const { path, thread, id } = await at.begin('handing', write('one.txt', 'one\n'), { say: 'One is done.' });
     const first = await at.over(id, thread);
@@ -69,15 +84,8 @@ export async function sessionScenario(at: AgentTasks, agent: SessionAgent): Prom
     ) as { id: string };
     const goal = script(shell('cat one.txt two.txt > three.txt'), { say: 'Three is done.' });
     expect(await answerTo(thread, `take: ${goal}`, [uploaded.id])).toMatch(/goes on with your session in handing/);
-    const { id: next } = await until('its task is there', () =>
-      app.store.db
-        .selectFrom('tasks')
-        .select('id')
-        .where('session_id', '=', first.session_id)
-        .where('id', '!=', id)
-        .executeTakeFirst(),
-    );
-    const second: Task = await inState(app, next, 'completed', LIMIT);
+    const second = await taskAfter([id]);
+    const next = second.id;
     expect((await linesOf(app, next)).flatMap((line) => (line.type === 'session' ? [line] : []))).toMatchObject([
       { sessionId: first.session_id, resumed: true },
     ]);
@@ -90,6 +98,20 @@ export async function sessionScenario(at: AgentTasks, agent: SessionAgent): Prom
     expect(last).toContain('Three is done.');
     expect(readFileSync(join(laptop, 'three.txt'), 'utf8')).toBe('one\ntwo\n');
     expect(git('status', '--porcelain', '--branch')).toBe(`## fetch/${next}`);
+
+    // the same from a terminal
+    const config = loadConfig(app.settings, {});
+    await handOver(laptop, { out, home });
+    expect(await take(config, out, script(shell('cat three.txt > four.txt'), { say: 'Four is done.' }))).toMatch(
+      /goes on with your session in handing/,
+    );
+    const third = await taskAfter([id, next]);
+    expect(third.chat_id).not.toBe(second.chat_id);
+    const file = join(top, 'third.gz');
+    await give(config, { task: '1', folder: laptop, out: file });
+    await apply(file, laptop, home);
+    expect(readFileSync((await findSession(home, agent, third.session_id!))!, 'utf8')).toContain('Four is done.');
+    expect(readFileSync(join(laptop, 'four.txt'), 'utf8')).toBe('one\ntwo\n');
   } finally {
     rmSync(top, { recursive: true, force: true });
   }

@@ -59,7 +59,7 @@ async function answerTo(client: ApiClient, thread: string, text: string, files: 
   for (;;) {
     const { turns, items, pending_approvals: asked = [] } = await client.detail(thread);
     const turn = turns.find(({ id }) => id === said.turn_id);
-    if (!turn || turn.status !== 'in_progress')
+    if (turn?.status !== 'in_progress')
       return (
         items.findLast((each) => each.kind === 'agent_message' && (!turn || each.turn_id === turn.id))?.detail ?? ''
       );
