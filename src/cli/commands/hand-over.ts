@@ -36,7 +36,7 @@ export function addHandOverCommands(): void {
     (self, [task, folder = '.']) =>
       async (config) => {
         const { give } = await import('../home/hand-over/with-instance.ts');
-        process.stdout.write(await give(config, { task, folder, ...self.opts() }));
+        process.stdout.write(await give(config, { ...self.opts<{ out?: string }>(), task, folder }));
       },
   )
     .argument('[task]', 'its number or id; the latest one of the chat of this terminal when left out')
