@@ -1,17 +1,22 @@
+import { createHash } from 'node:crypto';
 import { type Client, WorkflowExecutionAlreadyStartedError, WorkflowNotFoundError } from '@temporalio/client';
+import type { Config } from '../config.ts';
 import type { ReminderInput } from '../contracts/activities.ts';
+import type { BaselineInput } from '../contracts/baseline.ts';
 import {
   AGENT_QUEUE,
   BACKGROUND_PRIORITY,
   BACKGROUND_QUEUE,
+  baselineWorkflowId,
   reminderWorkflowId,
   routineWorkflowId,
   shipmentWorkflowId,
 } from '../contracts/ids.ts';
 import type { RoutineInput } from '../contracts/routine.ts';
 import type { ShipmentInput } from '../contracts/shipment.ts';
-import { REMINDER, ROUTINE, SHIPMENT } from '../contracts/signals.ts';
+import { BASELINE, REMINDER, ROUTINE, SHIPMENT } from '../contracts/signals.ts';
 import { inline } from '../domain/text/foreign-text.ts';
+import { HOUR } from '../domain/time.ts';
 import { encrypts } from './payloads/codec.ts';
 
 /** Longest name in a list of the Temporal Web UI, in characters. */
@@ -94,6 +99,45 @@ export async function startShipment(temporal: Client, input: ShipmentInput): Pro
     if (error instanceof WorkflowExecutionAlreadyStartedError) return false;
     throw error;
   }
+}
+
+const idOf = (prefix: string, text: string): string =>
+  prefix +
+  BigInt(`0x${createHash('sha256').update(text).digest('hex')}`)
+    .toString(36)
+    .slice(-10);
+
+/**
+ * Has a project installed and tested once. A check of the same project that is under way goes on. `by`: what wants it,
+ * so that it is begun once.
+ */
+export async function startBaseline(
+  temporal: Client,
+  config: Pick<Config, 'FETCH_QUESTION_REMIND_HOURS' | 'FETCH_QUESTION_EXPIRE_HOURS'>,
+  { by, ...project }: Omit<BaselineInput, 'baselineId' | 'round' | 'waits'> & { by: string },
+): Promise<void> {
+  const baselineId = idOf('bas_', `${project.host}/${project.workspace}`);
+  const input: BaselineInput = {
+    ...project,
+    baselineId,
+    round: idOf('', by),
+    waits: {
+      remindAfterMs: Math.round(config.FETCH_QUESTION_REMIND_HOURS * HOUR),
+      expireAfterMs: Math.round(config.FETCH_QUESTION_EXPIRE_HOURS * HOUR),
+    },
+  };
+  await temporal.withDeadline(Date.now() + 10_000, () =>
+    temporal.workflow.start(BASELINE, {
+      workflowId: baselineWorkflowId(baselineId),
+      taskQueue: AGENT_QUEUE,
+      args: [input],
+      workflowIdConflictPolicy: 'USE_EXISTING',
+      staticSummary: `check of ${project.workspace}`,
+      memo: { name: `check of ${project.workspace}` },
+      staticDetails:
+        'Installs and tests a copy of a project once, so that later failures can be told from earlier ones.',
+    }),
+  );
 }
 
 /** gRPC status code NOT_FOUND */

@@ -8,6 +8,7 @@ export const ROUTINE = 'routine';
 export const CODING_TASK = 'codingTask';
 export const REMINDER = 'reminder';
 export const SHIPMENT = 'shipment';
+export const BASELINE = 'baseline';
 export const arrivalSignal = 'arrived';
 export const viewQuery = 'view';
 /**

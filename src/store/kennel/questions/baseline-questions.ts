@@ -1,0 +1,79 @@
+import type { BaselineInput, ProjectLook } from '../../../contracts/baseline.ts';
+import type { AskedCheck } from '../../../domain/tasks/checks/project-profile.ts';
+import type { Db } from '../../postgres/database.ts';
+import { recordNotice } from '../../turns/complete-turn.ts';
+import { isAllowed } from '../../turns/questions/questions.ts';
+import { addRules } from '../egress-rules.ts';
+import { keepAskedCheck, projectProfile } from '../workspaces/project-profiles.ts';
+import { askOfWork } from './work-questions.ts';
+
+/** The one question before a project is checked, and the message after it. */
+
+const sourceOf = ({ workspace }: Pick<BaselineInput, 'workspace'>) =>
+  ({ kind: 'command', label: `the files of ${workspace}` }) as const;
+
+/** Asks once in a check. Null where the chat has no thread. */
+export async function askToCheck(
+  db: Db,
+  input: BaselineInput,
+  asked: { prompt: string; evidence?: string } & Omit<AskedCheck, 'questionId'>,
+): Promise<Extract<ProjectLook, { what: 'asked' }> | null> {
+  const { baselineId, round, chatId, host, workspace } = input;
+  const { prompt, evidence, registries, environment } = asked;
+  const id = `${baselineId}_${round}`;
+  const question = {
+    id,
+    chatId,
+    kind: 'approval' as const,
+    prompt,
+    evidence,
+    sources: environment === null ? [] : [sourceOf(input)],
+    tool: { name: 'check', input: { workspace } },
+  };
+  const opened = await askOfWork(db, question, ({ now }) =>
+    keepAskedCheck(now, { host, workspace }, { questionId: id, registries, environment }),
+  );
+  return opened && { what: 'asked', ...opened };
+}
+
+/**
+ * Makes a yes hold for the project: rules for exactly the hosts that the question named. Returns what was agreed to;
+ * null without a yes to the question that was asked last.
+ */
+export async function settleCheck(
+  db: Db,
+  { baselineId, host, workspace }: Pick<BaselineInput, 'baselineId' | 'host' | 'workspace'>,
+): Promise<AskedCheck | null> {
+  const { asked } = await projectProfile(db, { host, workspace });
+  if (!asked) return null;
+  const question = await db.selectFrom('questions').selectAll().where('id', '=', asked.questionId).executeTakeFirst();
+  if (!question || !isAllowed(question)) return null;
+  await addRules(db, { id: baselineId, host, workspace }, asked.registries, {
+    verdict: 'project',
+    questionId: question.id,
+    by: question.decided_by,
+  });
+  await keepAskedCheck(db, { host, workspace }, null);
+  return asked;
+}
+
+/**
+ * The message about a check, once for each. `quotes`: it has words of the project, such as names of tests. Returns its
+ * outbox id.
+ */
+export async function tellOfCheck(
+  db: Db,
+  input: BaselineInput,
+  { text, quotes }: { text: string; quotes: boolean },
+): Promise<string> {
+  const outboxId = `out_${input.baselineId}_${input.round}`;
+  await recordNotice(db, {
+    chatId: input.chatId,
+    outboxId,
+    text,
+    kind: 'notice',
+    ...(quotes && { sources: [sourceOf(input)] }),
+    unasked: 'task',
+  });
+  return outboxId;
+}
