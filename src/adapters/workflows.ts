@@ -109,18 +109,19 @@ const idOf = (prefix: string, text: string): string =>
 
 /**
  * Has a project installed and tested once. A check of the same project that is under way goes on. `by`: what wants it,
- * so that it is begun once.
+ * so that it is begun once; `round`: of a check whose workflow was lost.
  */
 export async function startBaseline(
   temporal: Client,
   config: Pick<Config, 'FETCH_QUESTION_REMIND_HOURS' | 'FETCH_QUESTION_EXPIRE_HOURS'>,
-  { by, ...project }: Omit<BaselineInput, 'baselineId' | 'round' | 'waits'> & { by: string },
+  wanted: Omit<BaselineInput, 'baselineId' | 'round' | 'waits'> & ({ by: string } | { round: string }),
 ): Promise<void> {
-  const baselineId = idOf('bas_', `${project.host}/${project.workspace}`);
+  const { host, workspace, chatId, channel, asks } = wanted;
+  const baselineId = idOf('bas_', `${host}/${workspace}`);
   const input: BaselineInput = {
-    ...project,
+    ...{ host, workspace, chatId, channel, asks },
     baselineId,
-    round: idOf('', by),
+    round: 'round' in wanted ? wanted.round : idOf('', wanted.by),
     waits: {
       remindAfterMs: Math.round(config.FETCH_QUESTION_REMIND_HOURS * HOUR),
       expireAfterMs: Math.round(config.FETCH_QUESTION_EXPIRE_HOURS * HOUR),
@@ -132,8 +133,8 @@ export async function startBaseline(
       taskQueue: AGENT_QUEUE,
       args: [input],
       workflowIdConflictPolicy: 'USE_EXISTING',
-      staticSummary: `check of ${project.workspace}`,
-      memo: { name: `check of ${project.workspace}` },
+      staticSummary: `check of ${workspace}`,
+      memo: { name: `check of ${workspace}` },
       staticDetails:
         'Installs and tests a copy of a project once, so that later failures can be told from earlier ones.',
     }),

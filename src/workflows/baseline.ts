@@ -24,11 +24,10 @@ import { deliverOn, HEARTBEAT_TIMEOUT, records } from './shared/policies.ts';
 export async function baseline(input: BaselineInput): Promise<BaselineEnd> {
   const { workspace, host } = input;
   const decisions: Decisions = {};
-  let questionId: string | null = null;
   setHandler(defineSignal<[Arrival]>(arrivalSignal), (arrival) => {
     if (arrival.kind === 'answer') decisions[arrival.questionId] = arrival.decision;
   });
-  setHandler(defineQuery<string[], [string[]]>(holdsQuery), (ids) => ids.filter((id) => id === questionId));
+  setHandler(defineQuery<string[], [string[]]>(holdsQuery), (ids) => ids.filter((id) => decisions[id] !== undefined));
   setDefaultSignalHandler((name) => log.warn('a signal that this version does not know was dropped', { name }));
   const show = (doing: string) => setCurrentDetails(`workspace \`${workspace}\` on host \`${host}\`: ${doing}`);
   try {
@@ -36,10 +35,8 @@ export async function baseline(input: BaselineInput): Promise<BaselineEnd> {
     const look = await looks(host).lookAtProject.executeWithOptions({ summary: `what ${workspace} needs` }, [input]);
     if (look.what === 'nothing') return 'nothing to check';
     if (look.what === 'asked') {
-      questionId = look.questionId;
       show('waits for an answer: may it be installed and tested?');
       if (!(await isAllowed(input, look, decisions))) return 'not allowed';
-      questionId = null;
     }
     show('is installed and tested on a copy');
     const outboxId = await checks(host).checkProject.executeWithOptions({ summary: `check ${workspace}` }, [input]);

@@ -92,12 +92,17 @@ export function head(
 }
 
 /** Names of files that say what has to be installed. */
-const DEPENDENCIES =
-  /(?:^|\/)(?:package\.json|package-lock\.json|npm-shrinkwrap\.json|pnpm-(?:lock|workspace)\.yaml|yarn\.lock|bun\.lockb?|requirements[\w-]*\.txt|pyproject\.toml|(?:poetry|uv|pdm|Pipfile)\.lock|Pipfile|setup\.py|go\.(?:mod|sum)|Cargo\.(?:toml|lock)|pom\.xml|(?:build|settings)\.gradle(?:\.kts)?|composer\.(?:json|lock)|Gemfile(?:\.lock)?|mix\.(?:exs|lock)|\.tool-versions|\.nvmrc|\.(?:node|python|ruby)-version|rust-toolchain(?:\.toml)?|\.devcontainer(?:\/devcontainer)?\.json)$/;
+const DEPENDENCIES = new Set(
+  `package.json package-lock.json npm-shrinkwrap.json pnpm-lock.yaml pnpm-workspace.yaml yarn.lock bun.lock bun.lockb
+  requirements.txt requirements-dev.txt pyproject.toml poetry.lock uv.lock pdm.lock Pipfile Pipfile.lock setup.py
+  go.mod go.sum Cargo.toml Cargo.lock pom.xml build.gradle build.gradle.kts settings.gradle settings.gradle.kts
+  composer.json composer.lock Gemfile Gemfile.lock mix.exs mix.lock .tool-versions .nvmrc .node-version .python-version
+  .ruby-version rust-toolchain rust-toolchain.toml devcontainer.json .devcontainer.json`.split(/\s+/),
+);
 
 function dependenciesOf(repository: Repository, tree: string): string {
   const lines = [...entriesOf(repository, tree)].flatMap(([path, { oid }]) =>
-    DEPENDENCIES.test(path) ? [`${oid} ${path}`] : [],
+    DEPENDENCIES.has(path.slice(path.lastIndexOf('/') + 1)) ? [`${oid} ${path}`] : [],
   );
   return createHash('sha256').update(lines.sort().join('\n'), 'latin1').digest('hex').slice(0, 24);
 }

@@ -105,7 +105,7 @@ async function allowedHosts({ config, db, input }: Project): Promise<string[]> {
 async function look(project: Project): Promise<ProjectLook> {
   const { db, kennel, path, input, profile } = project;
   const missing = await onCopy(project, async ({ project: found }) => {
-    const { install, build, test } = commandsOf(found, profile.said);
+    const { install, build, test } = commandsOf(found, { said: profile.said });
     if (!install && !build && !test) return null;
     const isAllowed = allowList(await allowedHosts(project));
     const [environment, registries] = await Promise.all([kennel.undecided(path), registriesNow(project)]);

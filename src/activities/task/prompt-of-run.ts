@@ -188,7 +188,7 @@ interface About {
 async function aboutProject(db: Db, { host, workspace }: Task): Promise<string> {
   const at = { host, workspace };
   const [known, found] = await Promise.all([projectProfile(db, at), profileOfWorkspace(db, { host, name: workspace })]);
-  return profileForAgent(commandsOf(found, known.said), known);
+  return profileForAgent(commandsOf(found, known), known);
 }
 
 const whole = (task: Task, { skills, project }: About): string =>

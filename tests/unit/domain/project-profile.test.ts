@@ -99,12 +99,13 @@ describe('what a check has found', () => {
 describe('the commands of a project', () => {
   it('are those of its person, and for the rest those of its files', () => {
     const said = { test: 'make check', lint: 'cd web && npm run lint' };
-    expect(commandsOf(files, said)).toEqual({
+    expect(commandsOf(files, { said })).toEqual({
       install: 'npm ci',
       test: 'make check',
       lint: 'cd web && npm run lint',
       run: 'npm start',
     });
+    expect(commandsOf(null, { said: {}, checked })).toEqual({ install: 'npm ci', test: 'npm test' });
     expect(argvFor('test', files, said)).toEqual(['make', 'check']);
     expect(argvFor('install', files, said)).toEqual(['npm', 'ci']);
     expect(argvFor('build', files, said)).toBeNull();
@@ -119,7 +120,7 @@ describe('the commands of a project', () => {
 
   it('are shown to their person with how long they take', () => {
     const known = { ...NO_PROFILE, said: { lint: 'make lint' }, checked, flaky: ['draws'] };
-    expect(profileText('demo', commandsOf(files, known.said), known)).toBe(
+    expect(profileText('demo', commandsOf(files, known), known)).toBe(
       [
         'How demo is worked on:',
         '- installed by `npm ci`, 12 s',
@@ -134,8 +135,8 @@ describe('the commands of a project', () => {
   });
 
   it('are told to agents once something is known that the files do not say', () => {
-    expect(profileForAgent(commandsOf(files, {}), NO_PROFILE)).toBe('');
-    expect(profileForAgent(commandsOf(files, {}), { ...NO_PROFILE, checked })).toBe(
+    expect(profileForAgent(commandsOf(files, NO_PROFILE), NO_PROFILE)).toBe('');
+    expect(profileForAgent(commandsOf(files, NO_PROFILE), { ...NO_PROFILE, checked })).toBe(
       [
         'What is known of this project:',
         '- installed by: npm ci (took 12 s)',

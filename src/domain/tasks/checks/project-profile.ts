@@ -10,11 +10,20 @@ import type { TestRun } from './verdict.ts';
  * and what of it fails before anybody has changed anything.
  */
 
-export const PARTS = ['install', 'build', 'test', 'lint', 'run'] as const;
+const PARTS = ['install', 'build', 'test', 'lint', 'run'] as const;
 export type Part = (typeof PARTS)[number];
 /** The parts of a check, in their order. */
-export const CHECKED_PARTS = ['install', 'build', 'lint', 'test'] as const;
+const CHECKED_PARTS = ['install', 'build', 'lint', 'test'] as const;
 type CheckedPart = (typeof CHECKED_PARTS)[number];
+
+/** How a person names what is done. */
+export const DONE_AS: Record<Part, string> = {
+  install: 'installed',
+  build: 'built',
+  test: 'tested',
+  lint: 'linted',
+  run: 'started',
+};
 
 /** Command lines by part. */
 export type Commands = Partial<Record<Part, string>>;
@@ -61,10 +70,17 @@ export interface AskedCheck {
 
 export const NO_PROFILE: ProjectProfile = { said: {}, checked: null, flaky: [], asked: null };
 
-/** The command lines of a project: those of a person, and for the rest those that its files name. */
-export function commandsOf(found: Partial<Profile> | null, said: Commands): Commands {
+/**
+ * The command lines of a project: those of a person, and for the rest those that its files name, now or at the last
+ * check.
+ */
+export function commandsOf(
+  found: Partial<Profile> | null,
+  { said, checked }: Pick<ProjectProfile, 'said'> & Partial<ProjectProfile>,
+): Commands {
   const commands = PARTS.flatMap((part) => {
-    const line = said[part] ?? found?.[part]?.join(' ');
+    const before = part === 'run' || found ? undefined : checked?.parts[part]?.command;
+    const line = said[part] ?? found?.[part]?.join(' ') ?? before;
     return line ? [[part, line] as const] : [];
   });
   return Object.fromEntries(commands);
@@ -189,14 +205,6 @@ const names = (all: readonly string[]): string => {
 
 const lastLines = (output = ''): string => output.trim().split('\n').slice(-LINES_SHOWN).join('\n').slice(-1_000);
 
-const HOW: Record<Part, string> = {
-  install: 'installed',
-  build: 'built',
-  test: 'tested',
-  lint: 'linted',
-  run: 'started',
-};
-
 /** What is known of a project, for its person. */
 export function profileText(workspace: string, commands: Commands, { said, checked, flaky }: ProjectProfile): string {
   const lines = PARTS.flatMap((part) => {
@@ -204,7 +212,7 @@ export function profileText(workspace: string, commands: Commands, { said, check
     if (line === undefined) return [];
     const known = part === 'run' ? undefined : checked?.parts[part];
     const took = known && known.command === line ? (known.ok ? `, ${span(known.ms)}` : ', fails') : '';
-    return [`- ${HOW[part]} by ${code(line)}${said[part] === undefined ? '' : ', as you said'}${took}`];
+    return [`- ${DONE_AS[part]} by ${code(line)}${said[part] === undefined ? '' : ', as you said'}${took}`];
   });
   const { test } = checked?.parts ?? {};
   const counted = testsText(test, checked?.tests ?? null);
@@ -225,7 +233,7 @@ export function profileForAgent(commands: Commands, { said, checked, flaky }: Pr
     const line = commands[part];
     const known = part === 'run' ? undefined : checked?.parts[part];
     const took = known?.command === line && known?.ok ? ` (took ${span(known.ms)})` : '';
-    return line === undefined ? [] : [`- ${HOW[part]} by: ${inline(line, 300)}${took}`];
+    return line === undefined ? [] : [`- ${DONE_AS[part]} by: ${inline(line, 300)}${took}`];
   });
   const failing = checked?.tests?.failing ?? [];
   return [

@@ -3,7 +3,7 @@ import type { Identity } from '../../../contracts/decision.ts';
 import { parseEgress } from '../../../domain/chat/words/commands.ts';
 import { parseCheck, parseProfile } from '../../../domain/chat/words/profile-words.ts';
 import { mayTrust } from '../../../domain/consent/policy.ts';
-import { commandsOf, type Part, profileText } from '../../../domain/tasks/checks/project-profile.ts';
+import { commandsOf, DONE_AS, profileText } from '../../../domain/tasks/checks/project-profile.ts';
 import { shownHost } from '../../../domain/tasks/egress.ts';
 import { findName } from '../../../domain/tasks/workspace-names.ts';
 import { inline } from '../../../domain/text/foreign-text.ts';
@@ -70,7 +70,7 @@ export const project = command({
     const known = await projectProfile(tx.now, { host: row.host, workspace: found });
     return [
       `${found} is the active project now${places.length > 1 ? `, on the host ${row.host}` : ''}: what you ask for is done there.`,
-      ...(row.profile ? [profileText(found, commandsOf(row.profile, known.said), known)] : []),
+      ...(row.profile || known.checked ? [profileText(found, commandsOf(row.profile, known), known)] : []),
     ].join('\n');
   },
 });
@@ -85,14 +85,6 @@ async function projectNamed(
   const places = rows.filter((row) => row.name === found);
   return places.find(({ host }) => host === config.FETCH_KENNEL_HOST) ?? places[0] ?? null;
 }
-
-const DONE_AS: Record<Part, string> = {
-  install: 'installed',
-  build: 'built',
-  test: 'tested',
-  lint: 'linted',
-  run: 'started',
-};
 
 export const profileCommand = command({
   topic: 'tasks',
@@ -111,7 +103,7 @@ export const profileCommand = command({
     if (line === null && said[part] === undefined)
       return `You have not said how ${row.name} is ${DONE_AS[part]}. Its files say it.`;
     await sayPart(now, at, part, line);
-    const after = commandsOf(row.profile, {})[part];
+    const after = commandsOf(row.profile, { said: {} })[part];
     if (line !== null) return `From now on, ${row.name} is ${DONE_AS[part]} by \`${inline(line, 300)}\`.`;
     return `That is forgotten. ${after === undefined ? `How ${row.name} is ${DONE_AS[part]} is not known now.` : `Its files say \`${inline(after, 300)}\`.`}`;
   },

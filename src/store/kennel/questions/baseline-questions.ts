@@ -1,3 +1,4 @@
+import { sql } from 'kysely';
 import type { BaselineInput, ProjectLook } from '../../../contracts/baseline.ts';
 import type { AskedCheck } from '../../../domain/tasks/checks/project-profile.ts';
 import type { Db } from '../../postgres/database.ts';
@@ -77,3 +78,26 @@ export async function tellOfCheck(
   });
   return outboxId;
 }
+
+/** A check whose question is open, or was answered with a yes that nothing was made of yet. */
+export interface WaitingCheck extends Pick<BaselineInput, 'host' | 'workspace' | 'chatId' | 'channel'> {
+  questionId: string;
+  answered: boolean;
+}
+
+/** Those that were asked before `ageMs`, in the order of their ids. */
+export const waitingChecks = (db: Db, ageMs: number, after: string, limit: number): Promise<WaitingCheck[]> =>
+  db
+    .selectFrom('project_profiles as profile')
+    .innerJoin('questions as question', (on) => on.on(sql`question.id = profile.asked->>'questionId'`))
+    .innerJoin('chats', 'chats.id', 'question.chat_id')
+    .select(['profile.host', 'profile.workspace', 'question.id as questionId', 'chats.id as chatId', 'chats.channel'])
+    .select(sql<boolean>`question.state = 'answered'`.as('answered'))
+    .where((e) =>
+      e.or([e('question.state', '=', 'open'), e.and([e('state', '=', 'answered'), e('decision', '=', 'allow')])]),
+    )
+    .where('question.asked_at', '<', new Date(Date.now() - ageMs))
+    .where('question.id', '>', after)
+    .orderBy('question.id')
+    .limit(limit)
+    .execute();
