@@ -89,7 +89,7 @@ export interface WaitingCheck extends Pick<BaselineInput, 'host' | 'workspace' |
 export const waitingChecks = (db: Db, ageMs: number, after: string, limit: number): Promise<WaitingCheck[]> =>
   db
     .selectFrom('project_profiles as profile')
-    .innerJoin('questions as question', (on) => on.on(sql`question.id = profile.asked->>'questionId'`))
+    .innerJoin('questions as question', (on) => on.on(sql<boolean>`question.id = profile.asked->>'questionId'`))
     .innerJoin('chats', 'chats.id', 'question.chat_id')
     .select(['profile.host', 'profile.workspace', 'question.id as questionId', 'chats.id as chatId', 'chats.channel'])
     .select(sql<boolean>`question.state = 'answered'`.as('answered'))
