@@ -3,10 +3,12 @@ import { type Client, WorkflowExecutionAlreadyStartedError, WorkflowNotFoundErro
 import type { Config } from '../config.ts';
 import type { ReminderInput } from '../contracts/activities.ts';
 import type { BaselineInput } from '../contracts/baseline.ts';
+import type { Arrival } from '../contracts/conversation.ts';
 import {
   AGENT_QUEUE,
   BACKGROUND_PRIORITY,
   BACKGROUND_QUEUE,
+  baselineOfQuestion,
   baselineWorkflowId,
   reminderWorkflowId,
   routineWorkflowId,
@@ -14,7 +16,7 @@ import {
 } from '../contracts/ids.ts';
 import type { RoutineInput } from '../contracts/routine.ts';
 import type { ShipmentInput } from '../contracts/shipment.ts';
-import { BASELINE, REMINDER, ROUTINE, SHIPMENT } from '../contracts/signals.ts';
+import { arrivalSignal, BASELINE, REMINDER, ROUTINE, SHIPMENT } from '../contracts/signals.ts';
 import { inline } from '../domain/text/foreign-text.ts';
 import { HOUR } from '../domain/time.ts';
 import { encrypts } from './payloads/codec.ts';
@@ -139,6 +141,18 @@ export async function startBaseline(
         'Installs and tests a copy of a project once, so that later failures can be told from earlier ones.',
     }),
   );
+}
+
+/** Tells a check that its question was taken back. */
+export async function endBaseline(temporal: Client, questionId: string): Promise<void> {
+  const answer: Arrival = { kind: 'answer', inboxId: questionId, questionId, decision: 'deny' };
+  await temporal
+    .withDeadline(Date.now() + 10_000, () =>
+      temporal.workflow.getHandle(baselineWorkflowId(baselineOfQuestion(questionId)!)).signal(arrivalSignal, answer),
+    )
+    .catch((error) => {
+      if (!(error instanceof WorkflowNotFoundError)) throw error;
+    });
 }
 
 /** gRPC status code NOT_FOUND */

@@ -22,9 +22,12 @@ export interface BaselineInput {
   waits: Waits;
 }
 
-/** `asked`: the question waits, or is decided by an attempt before this one. */
+/**
+ * `nothing`: nothing is checked; the message says so to a person who wanted it. `asked`: the question waits, or is
+ * decided by an attempt before this one.
+ */
 export type ProjectLook =
-  | { what: 'nothing' }
+  | { what: 'nothing'; outboxId: string | null }
   | { what: 'ready' }
   | { what: 'asked'; questionId: string; outboxId: string; decided?: Decision };
 

@@ -16,6 +16,7 @@ import { DAY, HOUR, MINUTE } from '../domain/time.ts';
 import { awaitAnswer, type Decisions } from './shared/await-answer.ts';
 import { failureOf } from './shared/failure-of.ts';
 import { deliverOn, HEARTBEAT_TIMEOUT, records } from './shared/policies.ts';
+import { list } from './shared/search-attributes.ts';
 
 /**
  * A project is installed, built and tested once before anything is changed in it, so that later failures can be told
@@ -29,16 +30,23 @@ export async function baseline(input: BaselineInput): Promise<BaselineEnd> {
   });
   setHandler(defineQuery<string[], [string[]]>(holdsQuery), (ids) => ids.filter((id) => decisions[id] !== undefined));
   setDefaultSignalHandler((name) => log.warn('a signal that this version does not know was dropped', { name }));
-  const show = (doing: string) => setCurrentDetails(`workspace \`${workspace}\` on host \`${host}\`: ${doing}`);
+  const show = (phase: 'working' | 'waiting', doing: string) => {
+    setCurrentDetails(`**${phase}**: ${doing}\n\n- workspace \`${workspace}\` on host \`${host}\``);
+    const waitsFor = phase === 'waiting' ? 'approval' : null;
+    list(phase, { channel: input.channel, thread: null, waitsFor, spentMicroUsd: 0 });
+  };
   try {
-    show('is looked at');
+    show('working', 'looks at what it needs');
     const look = await looks(host).lookAtProject.executeWithOptions({ summary: `what ${workspace} needs` }, [input]);
-    if (look.what === 'nothing') return 'nothing to check';
+    if (look.what === 'nothing') {
+      if (look.outboxId !== null) await deliverOn(input.channel, 'tell why not', { outboxId: look.outboxId });
+      return 'nothing to check';
+    }
     if (look.what === 'asked') {
-      show('waits for an answer: may it be installed and tested?');
+      show('waiting', 'waits for an answer: may it be installed and tested?');
       if (!(await isAllowed(input, look, decisions))) return 'not allowed';
     }
-    show('is installed and tested on a copy');
+    show('working', 'installs and tests a copy');
     const outboxId = await checks(host).checkProject.executeWithOptions({ summary: `check ${workspace}` }, [input]);
     if (outboxId !== null) await deliverOn(input.channel, 'tell what the check has found', { outboxId });
     return 'checked';

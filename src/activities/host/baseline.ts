@@ -2,7 +2,7 @@ import { lstat, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { cancellationSignal } from '@temporalio/activity';
 import { allowList } from '../../adapters/kennel/gate/egress/allow-list.ts';
-import { folderId } from '../../adapters/workspaces.ts';
+import { workspaceIdentity } from '../../adapters/workspaces.ts';
 import type { BaselineHostActivities, BaselineInput, ProjectLook } from '../../contracts/baseline.ts';
 import type { HeadLook } from '../../contracts/workspace-ops.ts';
 import { membersOf } from '../../domain/settings/shapes.ts';
@@ -17,6 +17,7 @@ import {
   lineOf,
   type PartResult,
   type ProjectProfile,
+  unknownText,
 } from '../../domain/tasks/checks/project-profile.ts';
 import type { TestRun } from '../../domain/tasks/checks/verdict.ts';
 import { isTool, shownHost } from '../../domain/tasks/egress.ts';
@@ -30,6 +31,7 @@ import { ruleFor, rulesOfTask } from '../../store/kennel/egress-rules.ts';
 import { askToCheck, settleCheck, tellOfCheck } from '../../store/kennel/questions/baseline-questions.ts';
 import { keepChecked, noteFlaky, projectProfile } from '../../store/kennel/workspaces/project-profiles.ts';
 import { keepTestRun } from '../../store/kennel/workspaces/test-runs.ts';
+import { tasksIn } from '../../store/kennel/workspaces/workspaces.ts';
 import type { KennelDeps } from '../activity-deps.ts';
 import { fail } from '../failure.ts';
 import { beating } from '../heartbeat.ts';
@@ -111,17 +113,22 @@ async function look(project: Project): Promise<ProjectLook> {
     const [environment, registries] = await Promise.all([kennel.undecided(path), registriesNow(project)]);
     return { environment, registries: registries.filter((at) => !isAllowed(at)) };
   });
-  if (!missing) return { what: 'nothing' };
+  if (!missing) {
+    const text = unknownText(input.workspace);
+    return { what: 'nothing', outboxId: input.asks ? await tellOfCheck(db, input, { text, quotes: false }) : null };
+  }
   const { environment, registries } = missing;
   if (!environment && registries.length === 0) return { what: 'ready' };
-  if (!input.asks) return { what: 'nothing' };
+  // a task asks for what it needs itself, and two questions about one thing are one too many
+  const tasks = await tasksIn(db, { host: input.host, name: input.workspace });
+  if (!input.asks || tasks.length > 0) return { what: 'nothing', outboxId: null };
   const asked = await askToCheck(db, input, {
     prompt: checkQuestion({ workspace: input.workspace, registries, environment: environment?.file ?? null }),
     ...(environment && { evidence: quotedEvidence(environment.text) }),
     registries,
     environment: environment?.hash ?? null,
   });
-  return asked ?? { what: 'nothing' };
+  return asked ?? { what: 'nothing', outboxId: null };
 }
 
 async function check(project: Project): Promise<string | null> {
@@ -174,7 +181,7 @@ async function checkCopy(project: Project, look: HeadLook): Promise<{ checked: C
     // later commands there have no network
     if (parts.install?.ok !== false) await kennel.keepFetched(path, home).catch(() => {});
     const environment = image;
-    const workspace = (await folderId(path)) ?? `${input.host}/${input.workspace}`;
+    const workspace = await workspaceIdentity(path);
     if (tested && isConclusive(tested.run))
       await keepTestRun(db, { workspace, tree: look.tree, environment }, tested.run);
     const refused = way.refused().map(shownHost);

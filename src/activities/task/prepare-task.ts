@@ -1,7 +1,7 @@
 import { cancellationSignal } from '@temporalio/activity';
 import { allowList } from '../../adapters/kennel/gate/egress/allow-list.ts';
 import { loginProblem } from '../../adapters/kennel/login.ts';
-import { startBaseline } from '../../adapters/workflows.ts';
+import { endBaseline, startBaseline } from '../../adapters/workflows.ts';
 import type { Config } from '../../config.ts';
 import type { AgentName } from '../../contracts/kennel.ts';
 import type { AgreementAsked, Prepared } from '../../contracts/task.ts';
@@ -13,6 +13,7 @@ import { isOutdated } from '../../domain/tasks/checks/project-profile.ts';
 import { shownHost } from '../../domain/tasks/egress.ts';
 import { inline } from '../../domain/text/foreign-text.ts';
 import { channelOfChat } from '../../store/chats/threads/threads.ts';
+import { withdrawCheck } from '../../store/kennel/questions/baseline-questions.ts';
 import { managersDecided, wantRegistries } from '../../store/kennel/questions/egress-questions.ts';
 import { askForEnvironment, wordsToPlan } from '../../store/kennel/questions/task-plans.ts';
 import { tellOfTask } from '../../store/kennel/tasks/task-news.ts';
@@ -42,7 +43,7 @@ export async function prepareTask(deps: KennelDeps, task: Task): Promise<Prepare
   const { notes } = await kennel.provide(task.harness, told, stopped, workspaceOf(config, task));
   const [ask, notice] = await Promise.all([askOnce(db, task), noticeOf(db, task, notes)]);
   const hosts = await registriesToAsk(deps, task);
-  await checkAgain(deps, task);
+  await checkBeside(deps, task);
   const prepared: Prepared = {
     harness: task.harness,
     ...(ask && { ask }),
@@ -135,21 +136,29 @@ async function isBeforeWork(db: Db, task: Task): Promise<boolean> {
   return task.planning ? (await wordsToPlan(db, task))?.decision === 'allow' : task.step === 0;
 }
 
-/** Has a project that was checked before checked again, beside its task, when that check says little of it any more. */
-async function checkAgain(deps: KennelDeps, task: Task): Promise<void> {
+/**
+ * Has a project checked beside its task, when nobody has done that yet or the last check says little of it any more.
+ * Nothing is asked for that, and an open question about it is taken back.
+ */
+async function checkBeside(deps: KennelDeps, task: Task): Promise<void> {
   const { config, db, kennel, temporal, log } = deps;
   const { id, host, workspace, chat_id: chatId } = task;
-  const { checked } = await projectProfile(db, { host, workspace });
-  if (!checked || task.step > 0) return;
+  if (task.step > 0) return;
   try {
-    const op = { op: 'head', action: 'look', key: id, since: checked.commit } as const;
+    const withdrawn = await withdrawCheck(db, { host, workspace });
+    if (withdrawn !== null) return await endBaseline(temporal, withdrawn);
+    const { isKnown, checked, asked } = await projectProfile(db, { host, workspace });
+    // a no holds
+    if (!isKnown || asked) return;
+    const since = checked ? { since: checked.commit } : {};
+    const op = { op: 'head', action: 'look', key: id, ...since } as const;
     const looked = await kennel.workspaceOp(workspaceOf(config, task), op);
-    if (!looked.ok || !isOutdated(checked, looked.data as unknown as HeadLook)) return;
+    if (!looked.ok || (checked && !isOutdated(checked, looked.data as unknown as HeadLook))) return;
     const channel = await channelOfChat(db, chatId);
     await startBaseline(temporal, config, { host, workspace, chatId, channel, asks: false, by: id });
   } catch (error) {
     cancellationSignal().throwIfAborted();
     // the tests before the task are then run at its end
-    log?.warn({ task: id, error: (error as Error).message }, 'a project could not be checked again');
+    log?.warn({ task: id, error: (error as Error).message }, 'a project could not be checked beside its task');
   }
 }

@@ -12,7 +12,7 @@ import { inline } from '../../domain/text/foreign-text.ts';
 import { MINUTE } from '../../domain/time.ts';
 import { reachOf } from '../../store/chats/shares.ts';
 import { channelOfChat } from '../../store/chats/threads/threads.ts';
-import { forgetProfile } from '../../store/kennel/workspaces/project-profiles.ts';
+import { beginProfile } from '../../store/kennel/workspaces/project-profiles.ts';
 import { selectWorkspace } from '../../store/kennel/workspaces/workspaces.ts';
 import { defineTool, type Tool, type ToolContext, type ToolOutcome } from '../tool.ts';
 import { placeOnce } from '../workspace-changes.ts';
@@ -113,8 +113,7 @@ async function beginCheck(
   { host, name }: Opened,
   profile: Profile | null,
 ): Promise<void> {
-  // an earlier project may have had its name
-  await forgetProfile(db, { host, workspace: name });
+  await beginProfile(db, { host, workspace: name });
   if (!profile?.install && !profile?.build && !profile?.test) return;
   const channel = await channelOfChat(db, chatId);
   await startBaseline(temporal, config, { host, workspace: name, chatId, channel, asks: true, by: callId }).catch(

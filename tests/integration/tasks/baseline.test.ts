@@ -1,4 +1,5 @@
-import { existsSync, writeFileSync } from 'node:fs';
+import { execFileSync } from 'node:child_process';
+import { existsSync, mkdtempSync, realpathSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Connection } from '@temporalio/client';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -56,7 +57,8 @@ describe('a project', () => {
     await project('red', {
       'package.json': '{ "scripts": { "test": "node --test" } }',
       'a.test.mjs': `import assert from 'node:assert';
-import { existsSync, writeFileSync } from 'node:fs';
+import { execFileSync } from 'node:child_process';
+import { existsSync, mkdtempSync, realpathSync, writeFileSync } from 'node:fs';
 import test from 'node:test';
 test('adds', () => assert.equal(1 + 1, 2));
 test('is broken', () => assert.equal(1 + 1, 3));
@@ -86,10 +88,19 @@ test('draws', () => {
     await inState(app, id, 'completed', 180_000);
     expect((await findTask(app, id)).result!.verdict).toMatchObject({ level: 'partly' });
     expect(await report(app, id)).toContain('failed before it, too');
+    // what the check has found is the state before the task, whose tests are not run once more
+    const runs = await app.store.db
+      .selectFrom('test_runs')
+      .select('tree')
+      .where('workspace', '=', (await findTask(app, id)).workspace_identity)
+      .execute();
+    expect(runs).toHaveLength(2);
   }, 600_000);
 
-  it('is installed after one yes, which holds for the project, and is asked about once', async () => {
-    await project('needs', {
+  it('that comes in is installed after one yes, which holds for the project, and is asked about once', async () => {
+    const from = join(realpathSync(mkdtempSync(join(app.home, 'own-'))), 'needs');
+    execFileSync('git', ['init', '-q', '-b', 'main', from]);
+    const files = {
       ...dependent,
       'package.json': JSON.stringify({
         ...JSON.parse(dependent['package.json']),
@@ -102,9 +113,17 @@ test('is installed', () => assert.equal(left, 'left'));
 `,
       '.npmrc': `registry=${registry.url}\n`,
       '.gitignore': 'node_modules\n',
-    });
+    };
+    for (const [file, text] of Object.entries(files)) writeFileSync(join(from, file), text);
+    for (const args of [
+      ['add', '-A'],
+      ['-c', 'user.name=Ada', '-c', 'user.email=ada@example.com', 'commit', '-qm', 'first'],
+    ])
+      execFileSync('git', args, { cwd: from });
     const thread = await app.thread();
-    await app.say(thread, 'check needs');
+    await app.say(thread, `open ${from}`);
+    await until('a yes is asked for', async () => (await app.detail(thread)).pending_approvals[0]);
+    await app.say(thread, 'yes');
     expect(await told(thread, /^I can install and test needs once/)).toContain(
       `It needs npm's registry (${registry.at})`,
     );
@@ -127,6 +146,10 @@ test('is installed', () => assert.equal(left, 'left'));
       180_000,
     );
     expect(await questionsOf('needs')).toHaveLength(1);
+    // a task of the project asks nothing more, and its registry is there
+    const { id } = await startTask(app, 'run npm ci --no-audit --no-fund; say Done.', { workspace: 'needs', thread });
+    await inState(app, id, 'completed', 180_000);
+    expect(existsSync(join(app.home, 'workspaces/needs/node_modules/left'))).toBe(true);
   }, 600_000);
 
   it('is left alone after a no, and a yes counts although the workflow was lost', async () => {
@@ -150,6 +173,29 @@ test('is installed', () => assert.equal(left, 'left'));
     await reconcileNow(app);
     expect(await told(thread, /^later (?:is ready|cannot be installed)/)).toMatch(/^later is ready: it installs/);
   }, 600_000);
+
+  it('is asked about in one place: a task takes the question back, and asks itself', async () => {
+    await project('busy', { ...dependent, '.npmrc': `registry=${registry.url}\n`, '.gitignore': 'node_modules\n' });
+    const thread = await app.thread();
+    await app.say(thread, 'check busy');
+    await told(thread, /^I can install and test busy once/);
+    await app.say(thread, 'check busy');
+    await told(thread, /^That waits for your answer/);
+    const { id } = await startTask(app, 'write a.txt a', { workspace: 'busy', thread: await app.thread() });
+    await until('it is taken back', async () => (await questionsOf('busy'))[0]?.state === 'cancelled');
+    await until('the task asks', async () => {
+      const rows = await app.store.db.selectFrom('questions').select('state').where('task_id', '=', id).execute();
+      return rows.length === 1;
+    });
+    expect((await profileOf('busy')).asked).toBeNull();
+  }, 300_000);
+
+  it('of which nothing is known is not checked, and that is said', async () => {
+    await workspace(app, 'bare');
+    const thread = await app.thread();
+    await app.say(thread, 'check bare');
+    await told(thread, /^Nothing was checked: bare has no commit, or its files do not say/);
+  }, 300_000);
 
   it('is tested as its person says, until that is forgotten', async () => {
     await project('spoken', { Makefile: 'check:\n\t@echo "ok 1 - by make"; echo "1..1"\n' });

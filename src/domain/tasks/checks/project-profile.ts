@@ -51,6 +51,8 @@ export interface Checked {
 }
 
 export interface ProjectProfile {
+  /** it was brought in, or something was said of it */
+  isKnown: boolean;
   /** command lines of a person, which count more than the files of the project */
   said: Commands;
   checked: Checked | null;
@@ -68,7 +70,7 @@ export interface AskedCheck {
   environment: string | null;
 }
 
-export const NO_PROFILE: ProjectProfile = { said: {}, checked: null, flaky: [], asked: null };
+export const NO_PROFILE: ProjectProfile = { isKnown: false, said: {}, checked: null, flaky: [], asked: null };
 
 /**
  * The command lines of a project: those of a person, and for the rest those that its files name, now or at the last
@@ -149,6 +151,10 @@ export function checkQuestion({
   ];
   return `I can install and test ${workspace} once, on a copy, so that I know what is green before I change anything. It needs ${list(needs)}. Allow, and remember for this project?`;
 }
+
+/** For a person who wants a check of a project of which nothing is known. */
+export const unknownText = (workspace: string): string =>
+  `Nothing was checked: ${workspace} has no commit, or its files do not say how it is installed or tested. Say it: \`${workspace} is tested by …\`.`;
 
 const DONE: Record<CheckedPart, string> = {
   install: 'installs',

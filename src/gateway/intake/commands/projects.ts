@@ -17,10 +17,12 @@ import {
   activeWorkspace,
   listWorkspaces,
   selectWorkspace,
+  tasksIn,
   type WorkspaceRow,
   workspacesOfChat,
 } from '../../../store/kennel/workspaces/workspaces.ts';
 import type { Tx } from '../../../store/postgres/database.ts';
+import { openQuestions } from '../../../store/turns/questions/questions.ts';
 import { type CommandContext, command, saying } from './command.ts';
 
 /** The workspaces, which people call projects. */
@@ -120,6 +122,11 @@ export const checkCommand = command({
     const row = await projectNamed(context, name);
     if (!row) return null;
     const { tx, config, inboxId } = context;
+    const { asked } = await projectProfile(tx.now, { host: row.host, workspace: row.name });
+    const open = (await openQuestions(tx.now, tx.threadId)).find(({ id }) => id === asked?.questionId);
+    if (open) return `That waits for your answer:\n${open.prompt}`;
+    if ((await tasksIn(tx.now, row)).length > 0)
+      return `A task is at work in ${row.name}. Say \`check ${row.name}\` when it is over.`;
     const channel = await channelOfChat(tx.now, tx.chatId);
     const check = { host: row.host, workspace: row.name, chatId: tx.chatId, channel, asks: true, by: inboxId };
     context.afterwards((temporal) => startBaseline(temporal, config, check));

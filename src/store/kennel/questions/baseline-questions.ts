@@ -59,6 +59,24 @@ export async function settleCheck(
 }
 
 /**
+ * Takes the question about a project back, because a task begins there, which asks for what it needs itself. Returns
+ * its id; null when none is open.
+ */
+export async function withdrawCheck(db: Db, at: Pick<BaselineInput, 'host' | 'workspace'>): Promise<string | null> {
+  const { asked } = await projectProfile(db, at);
+  if (!asked) return null;
+  const withdrawn = await db
+    .updateTable('questions')
+    .set({ state: 'cancelled', decided_at: new Date() })
+    .where('id', '=', asked.questionId)
+    .where('state', '=', 'open')
+    .executeTakeFirst();
+  if (withdrawn.numUpdatedRows === 0n) return null;
+  await keepAskedCheck(db, at, null);
+  return asked.questionId;
+}
+
+/**
  * The message about a check, once for each. `quotes`: it has words of the project, such as names of tests. Returns its
  * outbox id.
  */

@@ -27,7 +27,7 @@ export async function projectProfile(db: Db | Tx, { host, workspace }: Project):
     .executeTakeFirst();
   if (!row) return NO_PROFILE;
   const { said, checked, flaky, asked } = row;
-  return { said, checked, flaky, asked };
+  return { isKnown: true, said, checked, flaky, asked };
 }
 
 type Changed = { said?: string; checked?: string; flaky?: string; asked?: string | null };
@@ -62,7 +62,12 @@ export async function noteFlaky(db: Db, at: Project, names: readonly string[]): 
 export const keepAskedCheck = (db: Db | Tx, at: Project, asked: AskedCheck | null): Promise<void> =>
   change(db, at, { asked: asked && json(asked) });
 
-/** For a new project, which may have the name of an earlier one. */
 export async function forgetProfile(db: Db | Tx, { host, workspace }: Project): Promise<void> {
   await db.deleteFrom('project_profiles').where('host', '=', host).where('workspace', '=', workspace).execute();
+}
+
+/** For a project that has come in, which may have the name of an earlier one. */
+export async function beginProfile(db: Db, at: Project): Promise<void> {
+  await forgetProfile(db, at);
+  await keepAskedCheck(db, at, null);
 }

@@ -179,7 +179,7 @@ export async function selectIfNone(db: Db, chatId: string, { host, name }: Activ
 
 /** Tasks of this workspace that are not over, oldest first. */
 export const tasksIn = (
-  db: Db,
+  db: Db | Tx,
   { host, name }: ActiveWorkspace,
 ): Promise<Array<Pick<TaskTable, 'id' | 'state'> & { worktree: boolean }>> =>
   db
