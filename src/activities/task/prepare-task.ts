@@ -150,8 +150,7 @@ async function checkBeside(deps: KennelDeps, task: Task): Promise<void> {
     const { isKnown, checked, asked } = await projectProfile(db, { host, workspace });
     // a no holds
     if (!isKnown || asked) return;
-    const since = checked ? { since: checked.commit } : {};
-    const op = { op: 'head', action: 'look', key: id, ...since } as const;
+    const op = { op: 'head', action: 'look', key: id, ...(checked && { since: checked.commit }) } as const;
     const looked = await kennel.workspaceOp(workspaceOf(config, task), op);
     if (!looked.ok || (checked && !isOutdated(checked, looked.data as unknown as HeadLook))) return;
     const channel = await channelOfChat(db, chatId);

@@ -95,7 +95,7 @@ async function bringIn(
   if ('ok' in placed) return placed;
   const profile = await look(context, placed);
   await selectWorkspace(db, chatId, { host: site.host, name });
-  await beginCheck(context, placed, profile);
+  const isChecked = await beginCheck(context, placed, profile);
   const branch = profile?.git?.branch;
   const copy = `It is a copy: ${from} is not changed. "git pull ${placed.path}" there brings in what is done here.`;
   const more = isFolder(from) ? [copy, await uncommittedIn(site, from, signal)] : [await archivedNote(context, from)];
@@ -103,21 +103,26 @@ async function bringIn(
     `Brought in ${about(name, profile, branch ? [`on ${branch}`] : [])}; it is the active workspace. Folder: ${placed.path}`,
     ...more.filter(Boolean),
     ...lacks,
+    ...(isChecked ? ['Next I find out, on a copy, what of it is green.'] : []),
   ];
   return { ok: true, output: lines.join('\n'), metadata: { ...dataOf(placed, profile), from } };
 }
 
-/** It is installed and tested once, before anything is changed in it. A check that cannot begin is made at a task. */
+/**
+ * Has it installed and tested once, before anything is changed in it. False where its files name nothing to do, and
+ * where no check can begin now: then one is made beside a task.
+ */
 async function beginCheck(
   { db, temporal, config, chatId, callId }: ToolContext,
   { host, name }: Opened,
   profile: Profile | null,
-): Promise<void> {
+): Promise<boolean> {
   await beginProfile(db, { host, workspace: name });
-  if (!profile?.install && !profile?.build && !profile?.test) return;
+  if (!profile?.install && !profile?.build && !profile?.test) return false;
   const channel = await channelOfChat(db, chatId);
-  await startBaseline(temporal, config, { host, workspace: name, chatId, channel, asks: true, by: callId }).catch(
-    () => {},
+  return await startBaseline(temporal, config, { host, workspace: name, chatId, channel, asks: true, by: callId }).then(
+    () => true,
+    () => false,
   );
 }
 

@@ -112,7 +112,10 @@ export const waitingChecks = (db: Db, ageMs: number, after: string, limit: numbe
     .select(['profile.host', 'profile.workspace', 'question.id as questionId', 'chats.id as chatId', 'chats.channel'])
     .select(sql<boolean>`question.state = 'answered'`.as('answered'))
     .where((e) =>
-      e.or([e('question.state', '=', 'open'), e.and([e('state', '=', 'answered'), e('decision', '=', 'allow')])]),
+      e.or([
+        e('question.state', '=', 'open'),
+        e.and([e('question.state', '=', 'answered'), e('question.decision', '=', 'allow')]),
+      ]),
     )
     .where('question.asked_at', '<', new Date(Date.now() - ageMs))
     .where('question.id', '>', after)
