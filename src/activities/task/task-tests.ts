@@ -3,13 +3,13 @@ import { LRUCache } from 'lru-cache';
 import { KennelFull, KennelUnavailable } from '../../adapters/kennel/kennel.ts';
 import { worktreeOf } from '../../contracts/kennel.ts';
 import type { BaseLook, ConcludedChanges } from '../../contracts/workspace-ops.ts';
-import { argvFor, budgetOf, flakyIn, lineOf, type ProjectProfile } from '../../domain/tasks/checks/project-profile.ts';
+import { argvFor, budgetOf, lineOf, type ProjectProfile } from '../../domain/tasks/checks/project-profile.ts';
 import { brokenTests, passesText, type TestRun, testBudget, verdictOf } from '../../domain/tasks/checks/verdict.ts';
 import { MINUTE } from '../../domain/time.ts';
 import { commandsOfTask } from '../../store/kennel/tasks/task-log.ts';
 import { morePasses } from '../../store/kennel/tasks/task-words.ts';
 import type { Task } from '../../store/kennel/tasks/tasks.ts';
-import { noteFlaky, projectProfile } from '../../store/kennel/workspaces/project-profiles.ts';
+import { projectProfile } from '../../store/kennel/workspaces/project-profiles.ts';
 import { keepTestRun, type TestedState, testRunOf } from '../../store/kennel/workspaces/test-runs.ts';
 import type { TaskResult } from '../../store/schema/tables/kennel.ts';
 import { isTestCommand } from '../../tools/workspace/shell.ts';
@@ -22,6 +22,7 @@ import { workspaceOf, worktreeOption } from './task-workspace.ts';
 const TESTS_MS = 5 * MINUTE;
 /** Before a task they may take longer: how long they take then bounds every later run. */
 const BASE_TESTS_MS = 15 * MINUTE;
+
 export type Tested = Pick<TaskResult, 'tests' | 'untested' | 'testedBy' | 'verdict'>;
 
 const NO_EDITS: BaseLook['edits'] = { weakened: [], settings: [] };
@@ -54,7 +55,7 @@ export async function testsOf(deps: KennelDeps, task: Task, { test, files }: Con
   const { run: after, output } = await testsAfter(deps, task, { argv, timeoutMs, state: look?.after });
   const ran = after.state === 'ended' || after.state === 'timed out';
   const ok = after.code === 0 && after.cases.every(({ outcome }) => outcome !== 'failed');
-  const { flaky } = await projectProfile(deps.db, task);
+  const { flaky } = profile;
   const verdict = verdictOf({ after, before, edits, flaky });
   const passes = await morePasses(deps.db, task.id);
   if (passes > 0) verdict.reasons.push(passesText(passes, brokenTests({ after, before, flaky }) !== null));
@@ -92,7 +93,7 @@ export async function brokenAfterRun(
   const options = { argv, timeoutMs, state: look.after, base: task.id };
   return await onCopy(deps, task, { action: 'copy', now: true }, async () => {
     const { run, output } = await testsAfter(deps, task, options);
-    const { flaky } = await projectProfile(deps.db, task);
+    const { flaky } = profile;
     const broken = brokenTests({ after: run, before, flaky });
     return broken && { command: run.command, broken, output };
   });
@@ -108,7 +109,7 @@ async function testsAfter(
   if (state && known?.ran.run.command === lineOf(options.argv) && ranOn(task.id, state)) return known.ran;
   const ran = await runTests(deps, placeOf(deps, task, options.base), options);
   if (!state) return ran;
-  await keep(deps, task, state, ran.run);
+  await keep(deps, state, ran.run);
   newest.set(task.id, { state, ran });
   return ran;
 }
@@ -161,7 +162,7 @@ const testsBefore = (
     const run: TestRun = argv
       ? (await runTests(deps, placeOf(deps, task, task.id), { argv, timeoutMs })).run
       : { state: 'no tests', command: '', code: null, ms: 0, cases: [] };
-    await keep(deps, task, state, run);
+    await keep(deps, state, run);
     return run;
   });
 
@@ -189,11 +190,8 @@ async function onCopy<T>(
 }
 
 /** A missing program may be there the next time. */
-async function keep({ db }: KennelDeps, task: Task, state: TestedState, run: TestRun): Promise<void> {
-  if (run.state === 'no runner' || run.cut) return;
-  const earlier = await testRunOf(db, state);
-  if (earlier) await noteFlaky(db, task, flakyIn([earlier, run]));
-  await keepTestRun(db, state, run);
+async function keep({ db }: KennelDeps, state: TestedState, run: TestRun): Promise<void> {
+  if (run.state !== 'no runner' && !run.cut) await keepTestRun(db, state, run);
 }
 
 /** `base`: on the copy that was made for this task. */

@@ -250,7 +250,10 @@ export function profileForAgent(commands: Commands, { said, checked, flaky }: Pr
   ].join('\n');
 }
 
-/** Names of tests that failed in one run and passed in another of the same files. */
+/**
+ * Names of tests that failed in one run and passed in another of the same files. Runs of different days do not show
+ * that: packages that git does not look at may have come or gone in between.
+ */
 export function flakyIn(runs: ReadonlyArray<Pick<TestRun, 'cases'>>): string[] {
   const outcomes = new Map<string, Set<string>>();
   for (const { cases } of runs)
