@@ -16,7 +16,7 @@ import {
 } from '../contracts/ids.ts';
 import type { RoutineInput } from '../contracts/routine.ts';
 import type { ShipmentInput } from '../contracts/shipment.ts';
-import { arrivalSignal, BASELINE, REMINDER, ROUTINE, SHIPMENT } from '../contracts/signals.ts';
+import { arrivalSignal, BASELINE, REMINDER, ROUTINE, SHIPMENT, wantedSignal } from '../contracts/signals.ts';
 import { inline } from '../domain/text/foreign-text.ts';
 import { HOUR } from '../domain/time.ts';
 import { encrypts } from './payloads/codec.ts';
@@ -110,8 +110,8 @@ const idOf = (prefix: string, text: string): string =>
     .slice(-10);
 
 /**
- * Has a project installed and tested once. A check of the same project that is under way goes on. `by`: what wants it,
- * so that it is begun once; `round`: of a check whose workflow was lost.
+ * Has a project installed and tested once, after a check of it that is under way. `by`: what wants it, so that it is
+ * begun once; `round`: of a check whose workflow was lost.
  */
 export async function startBaseline(
   temporal: Client,
@@ -130,11 +130,12 @@ export async function startBaseline(
     },
   };
   await temporal.withDeadline(Date.now() + 10_000, () =>
-    temporal.workflow.start(BASELINE, {
+    temporal.workflow.signalWithStart(BASELINE, {
       workflowId: baselineWorkflowId(baselineId),
       taskQueue: AGENT_QUEUE,
       args: [input],
-      workflowIdConflictPolicy: 'USE_EXISTING',
+      signal: wantedSignal,
+      signalArgs: [input],
       staticSummary: `check of ${workspace}`,
       memo: { name: `check of ${workspace}` },
       staticDetails:

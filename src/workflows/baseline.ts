@@ -10,7 +10,7 @@ import {
 import type { BaselineEnd, BaselineHostActivities, BaselineInput, ProjectLook } from '../contracts/baseline.ts';
 import type { Arrival } from '../contracts/conversation.ts';
 import { kennelQueue } from '../contracts/ids.ts';
-import { arrivalSignal, holdsQuery } from '../contracts/signals.ts';
+import { arrivalSignal, holdsQuery, wantedSignal } from '../contracts/signals.ts';
 import { nonRetryableTypes } from '../domain/failures.ts';
 import { DAY, HOUR, MINUTE } from '../domain/time.ts';
 import { awaitAnswer, type Decisions } from './shared/await-answer.ts';
@@ -23,13 +23,24 @@ import { list } from './shared/search-attributes.ts';
  * from earlier ones. One question names all that this needs. The chat goes on meanwhile.
  */
 export async function baseline(input: BaselineInput): Promise<BaselineEnd> {
-  const { workspace, host } = input;
+  const rounds = [input];
   const decisions: Decisions = {};
   setHandler(defineSignal<[Arrival]>(arrivalSignal), (arrival) => {
     if (arrival.kind === 'answer') decisions[arrival.questionId] = arrival.decision;
   });
   setHandler(defineQuery<string[], [string[]]>(holdsQuery), (ids) => ids.filter((id) => decisions[id] !== undefined));
   setDefaultSignalHandler((name) => log.warn('a signal that this version does not know was dropped', { name }));
+  // one that is wanted while another ends is not lost
+  setHandler(defineSignal<[BaselineInput]>(wantedSignal), (wanted) => {
+    if (!rounds.some(({ round }) => round === wanted.round)) rounds.push(wanted);
+  });
+  let end: BaselineEnd = 'failed';
+  for (let at = 0; at < rounds.length; at += 1) end = await checkOnce(rounds[at]!, decisions);
+  return end;
+}
+
+async function checkOnce(input: BaselineInput, decisions: Decisions): Promise<BaselineEnd> {
+  const { workspace, host } = input;
   const show = (phase: 'working' | 'waiting', doing: string) => {
     setCurrentDetails(`**${phase}**: ${doing}\n\n- workspace \`${workspace}\` on host \`${host}\``);
     const waitsFor = phase === 'waiting' ? 'approval' : null;
