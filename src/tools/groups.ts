@@ -10,7 +10,7 @@ import { nameProblem } from '../domain/tasks/workspace-names.ts';
 import { inline } from '../domain/text/foreign-text.ts';
 import { suggestion } from '../domain/text/nearest.ts';
 import { type Group, listGroups, registerGroup, unregisterGroup } from '../store/chats/groups.ts';
-import { chatOfThread, createThread, threadOfChat } from '../store/chats/threads/threads.ts';
+import { chatOfThread, ensureThread } from '../store/chats/threads/threads.ts';
 import { listWorkspaces, selectWorkspace } from '../store/kennel/workspaces/workspaces.ts';
 import { namedPlaces, peopleNamed, wholeName } from '../store/owner/places.ts';
 import { namesIn, peopleNames } from '../store/owner/views/chats.ts';
@@ -211,28 +211,9 @@ const PRIVACY =
 
 /** The chat of a group, which may have none yet. */
 async function chatOf({ db, config }: ToolContext, { channel, address }: Group) {
-  const known = async () => {
-    const thread = await threadOfChat(db, channel, address);
-    if (!thread) return null;
-    return { chatId: await chatOfThread(db, thread.id), threadId: thread.id };
-  };
-  const there = await known();
-  if (there) return there;
-  await createThread(db, {
-    channel,
-    address,
-    model: 'auto',
-    workspace: config.FETCH_WORKSPACE ?? process.cwd(),
-    mode: 'agent',
-    allow_shell: true,
-    trust_mode: false,
-    auto_approve: false,
-    archived: false,
-    autonomy: config.FETCH_AUTONOMY,
-    // chats are found by their address, so any key will do that says nothing of it
-    chatKey: () => randomBytes(10).toString('hex'),
-  });
-  return (await known())!;
+  // chats are found by their address, so any key will do that says nothing of it
+  const { id: threadId } = await ensureThread(db, config, { channel, address }, () => randomBytes(10).toString('hex'));
+  return { chatId: await chatOfThread(db, threadId), threadId };
 }
 
 /** Makes the folder of a group its chat's active workspace. Returns why it could not be made now; null when it is there. */

@@ -33,7 +33,7 @@ const beginning: Line[] = [
   ['help tasks', /`undo` takes back/],
   ['help schedules', /`remind me/],
   ['help trust', /`ask again`/],
-  ['help all', /Words that need no model/],
+  ['help all', /Words that need no model/, /Good to know/],
   ['status', /^Nothing is running\./],
   ['stop', /nothing to stop/],
   ['projects', /There is no project yet/],
@@ -101,14 +101,28 @@ const tasks: Line[] = [
 ];
 
 const together: Line[] = [
-  ['race 3: write raced.txt raced', /All 3 attempts in demo are over[\s\S]*Answer with a number/],
-  ['race claude, codex: write raced.txt raced', /Claude Code is not allowed here/],
-  ['split: write one.txt 1; write two.txt 2', /All 2 parts in demo are over[\s\S]*Say "merge"/],
-  ['merge', /is in\./],
-  ['ship', /demo has no remote/],
-  ['ship and merge when green', /demo has no remote/],
-  ['ship merge', /No pull request is being watched/],
-  ['ship stop', /No pull request is being watched/],
+  [
+    'race 3: write raced.txt raced',
+    /The agents are working in demo/,
+    /Attempt \d of 3 in demo is over/,
+    /Attempt \d of 3 in demo is over/,
+    /All 3 attempts in demo are over[\s\S]*Answer with a number/,
+  ],
+  ['race claude, codex: write raced.txt raced', /is not allowed here/],
+  [
+    'split: write one.txt 1; write two.txt 2',
+    /The agents are working in demo/,
+    /Part \d of 2 in demo is over/,
+    /All 2 parts in demo are over[\s\S]*Say "merge"/,
+  ],
+  ['merge', /Part 1 is in[\s\S]*Part 2 is in/],
+  ['ship', /I make the pull request/, /is open\. I watch its checks/],
+  ['ship status', /is watched/],
+  ['ship and merge when green', /Make a pull request in demo/],
+  ['no', /The person said no/],
+  ['ship merge', /Merge the pull request/],
+  ['no', /The person said no/],
+  ['ship stop', /I watch the pull request #1 .* no longer/, /I watch #1 .* no longer/],
 ];
 
 const consent: Line[] = [
@@ -128,7 +142,7 @@ const consent: Line[] = [
   ['always', /Created workflow "third"/],
   ['judged', /I ask before what is dangerous/],
   [calls(['shell_run', { workspace: 'demo', command: 'npm test' }]), /Run this/],
-  ['always for this project', /From now on I do `npm test` in demo without asking/],
+  ['always for this project', /From now on I do `npm test` in demo without asking/, /succeeded with exit code 0/],
   ['cautious', /I ask before what is dangerous/],
   [
     ({ fixture }) =>
@@ -165,7 +179,7 @@ const rest: Line[] = [
   [calls(['app_run', { workspace: 'demo', command: server, keep: true }]), /Run this until it is stopped/],
   ['yes always for command', /It runs until/],
   ['apps', /^1: .* in demo, http/],
-  ['app log', /here/],
+  ['app log', /^node -e [\s\S]*\nhere/],
   ['app stop', /Stopped node -e/],
   [calls(['app_run', { workspace: 'demo', command: server, keep: true }]), /It runs until/],
   ['app stop 1', /Stopped node -e/],
@@ -234,6 +248,7 @@ export function wordsOf(help: string): Array<{ words: string; like: RegExp }> {
       .replace('https://', 'https?://')
       .replace('/path/of/a/folder', '/\\S+')
       .replace(/…/g, '.+')
+      .replace('one; two', '.+; .+')
       .replace(/\b(?:NAME|MODEL)\b/g, '\\S+');
     return { words: said, like: new RegExp(`(?:^|\\s)${any}$`, 'i') };
   });

@@ -53,7 +53,7 @@ const talk: Row[] = [
   row('Tell me right now that it begins', 'send_message', { text: 'It begins' }, /Sent here\./, {
     besides: [/^It begins$/],
   }),
-  row('When did I ask for that skill?', 'conversation_search', { query: 'tools show' }, /tools show release/),
+  row('When did I ask for that skill?', 'conversation_search', { query: 'that skill' }, /said here: SCRIPT/),
   row(
     'Say nothing in Family any more',
     'register_group',
@@ -168,7 +168,6 @@ const tasks: Row[] = [
   row('Wait with it', 'task_pause', {}, /Paused/),
   row('Go on', 'task_resume', {}, /Resumed/),
   row('Tell it blue', 'task_respond', { response: 'blue' }, /hears it as soon as it is done/),
-  row('Bring it in', 'task_bring', { tasks: ['99'], workspace: 'garden' }, /There is no such task in garden/),
   row(
     'End it',
     'task_cancel',
@@ -178,6 +177,14 @@ const tasks: Row[] = [
       besides: [/^Stopped in/],
     },
   ),
+  row(
+    'Have another one written beside it',
+    'task_create',
+    { goal: 'write beside.txt b', agent: 'practice', workspace: 'garden', worktree: true },
+    /Created task/,
+    { besides: [/^Done in garden/] },
+  ),
+  row('Bring it in', 'task_bring', { tasks: ['2'], workspace: 'garden' }, /is in/),
 ];
 
 const routines: Row[] = [

@@ -17,11 +17,18 @@ type Issue = z.core.$ZodIssue;
 export function problemOf(schema: z.ZodType, value: string, issues: readonly Issue[]): string {
   const expected = expectedOf(schema);
   const own = issues.filter(({ code }) => code === 'custom' || code === 'invalid_format');
-  const told = expected && own.length === 0 ? [`must be ${expected}`] : issues.map(({ message }) => message);
+  const told = expected && own.length === 0 ? [`must be ${expected}`] : issues.map(sentenceOf);
   const hidden = isSecret(schema) || mayBeInFile(schema) || told.some((text) => text.includes('"'));
   // the value can be anything, and messages of settings name it, too
   const shown = inline([...new Set(told)].join('; '), MESSAGE_CHARS);
   return `${shown}${hidden ? '' : `, and not "${inline(value, SHOWN)}"`}`;
+}
+
+function sentenceOf(issue: Issue): string {
+  // the message of the setting, where it has one
+  if (!/^Too (?:big|small): /.test(issue.message)) return issue.message;
+  if (issue.code === 'too_big') return `must have at most ${issue.maximum} characters`;
+  return issue.code === 'too_small' ? `must have at least ${issue.minimum} characters` : issue.message;
 }
 
 interface Check {

@@ -4,7 +4,7 @@ import type { ThreadRecord } from '../../contracts/records.ts';
 import { chatKey } from '../../store/chats/ids.ts';
 import { isSession, markDeleted, openTask } from '../../store/chats/sessions/sessions.ts';
 import { onThread, type ThreadTransaction } from '../../store/chats/thread-transaction.ts';
-import { createThread, eraseTexts, threadOfChat } from '../../store/chats/threads/threads.ts';
+import { ensureThread, eraseTexts } from '../../store/chats/threads/threads.ts';
 import { type Db, NoThread } from '../../store/postgres/database.ts';
 import { beginAnew } from '../../store/turns/replies.ts';
 import { activeTurn } from '../../store/turns/turns.ts';
@@ -17,25 +17,7 @@ export async function channelThread(
   address: string,
 ): Promise<ThreadRecord> {
   const { db, config, secret } = deps;
-  const known = await threadOfChat(db, channel, address);
-  if (known) return known;
-  await createThread(db, {
-    channel,
-    address,
-    // a chat outlives every choice of a model, so each turn uses the configured one
-    model: 'auto',
-    workspace: config.FETCH_WORKSPACE ?? process.cwd(),
-    mode: 'agent',
-    // commands ask the person each time
-    allow_shell: true,
-    trust_mode: false,
-    auto_approve: false,
-    archived: false,
-    autonomy: config.FETCH_AUTONOMY,
-    chatKey: (address) => chatKey(secret, channel, address),
-  });
-  // if two requests came at once, both get the same thread
-  return (await threadOfChat(db, channel, address))!;
+  return await ensureThread(db, config, { channel, address }, (address) => chatKey(secret, channel, address));
 }
 
 type SessionDeps = Pick<IntakeDeps, 'db'>;

@@ -1,4 +1,4 @@
-import { Agent, type Dispatcher, request } from 'undici';
+import { Agent, type Dispatcher, FormData, request } from 'undici';
 import type { Config } from '../../../config.ts';
 
 /** Longest wait for the answer to a call. A slow answer is often that of a message which was delivered. */

@@ -169,8 +169,39 @@ export const workflowOfChat = async (db: Db, id: string): Promise<string> =>
 export const channelOfChat = async (db: Db | Tx, id: string): Promise<Channel> =>
   (await db.selectFrom('chats').select('channel').where('id', '=', id).executeTakeFirstOrThrow()).channel;
 
+/**
+ * The thread of a chat on a channel, created on first use. `config`: what a new chat begins with. `keyOf`: the key of
+ * the chat's id, which must say nothing of its address.
+ */
+export async function ensureThread(
+  db: Db,
+  config: { FETCH_WORKSPACE?: string | undefined; FETCH_AUTONOMY: Autonomy },
+  { channel, address }: { channel: Channel; address: string },
+  keyOf: NewThread['chatKey'],
+): Promise<ThreadRecord> {
+  const known = await threadOfChat(db, channel, address);
+  if (known) return known;
+  await createThread(db, {
+    channel,
+    address,
+    // a chat outlives every choice of a model, so each turn uses the configured one
+    model: 'auto',
+    workspace: config.FETCH_WORKSPACE ?? process.cwd(),
+    mode: 'agent',
+    // commands ask the person each time
+    allow_shell: true,
+    trust_mode: false,
+    auto_approve: false,
+    archived: false,
+    autonomy: config.FETCH_AUTONOMY,
+    chatKey: keyOf,
+  });
+  // if two requests came at once, both get the same thread
+  return (await threadOfChat(db, channel, address))!;
+}
+
 /** The one thread of a chat that is not driven over HTTP. */
-export async function threadOfChat(db: Db, channel: Channel, address: string): Promise<ThreadRecord | null> {
+async function threadOfChat(db: Db, channel: Channel, address: string): Promise<ThreadRecord | null> {
   const row = await db
     .selectFrom('threads')
     .innerJoin('chats', 'chats.id', 'threads.chat_id')

@@ -439,7 +439,7 @@ it('sends a text without its formatting where Telegram refuses that', async () =
   expect(server.shown).toMatchObject([{ text: 'bold', entities: [] }]);
 });
 
-it('sends an answer without a file that Telegram does not take, and says so', async () => {
+it('sends a file with its name and words, and an answer without one that Telegram does not take, which it says', async () => {
   const ana = await someone();
   const data = Buffer.from('data');
   const file = { kind: 'document' as const, mime: 'text/plain', name: 'a.txt', data, size: data.length, sha256: '0' };
@@ -447,10 +447,14 @@ it('sends an answer without a file that Telegram does not take, and says so', as
     .insertInto('attachments')
     .values({ id: 'att_0123456789abcdef', thread_id: ana.threadId, preview: null, text: null, ...file })
     .execute();
-  server.fail('sendDocument', { refuse: 413, description: 'Request Entity Too Large' });
   await say(ana, 'Here it is.\n\n[the list](attachment:att_0123456789abcdef)');
+  expect(server.shown.at(-1)).toMatchObject({ text: 'the list', file: { name: 'a.txt', bytes: 4 } });
+  server.fail('sendDocument', { refuse: 413, description: 'Request Entity Too Large' });
+  await say(ana, 'Once more.\n\n[the list](attachment:att_0123456789abcdef)');
   expect(server.textsIn(ana.id)).toEqual([
-    expect.stringContaining('Here it is.'),
+    'Here it is.',
+    'the list',
+    'Once more.',
     '(A file could not be sent, because Telegram did not take it: the list)',
   ]);
 });
@@ -542,7 +546,13 @@ const stateOf = (id: string) =>
 
 const noticesTo = async (chatId: string) =>
   (
-    await db().selectFrom('outbox').select('body').where('chat_id', '=', chatId).where('kind', '=', 'notice').execute()
+    await db()
+      .selectFrom('outbox')
+      .select('body')
+      .where('chat_id', '=', chatId)
+      .where('kind', '=', 'notice')
+      .orderBy('ord')
+      .execute()
   ).map(({ body }) => body);
 
 it('asks on Telegram, too, what WhatsApp cannot show, takes one answer, and tells WhatsApp', async () => {
