@@ -50,6 +50,8 @@ export interface Report {
     problem?: string;
     /** why no tests were run */
     untested?: string;
+    /** the command with which its agent ran tests, where the project names none */
+    testedBy?: string;
     verdict?: Verdict;
   };
 }
@@ -98,6 +100,7 @@ export function reportText(report: Report): string {
     failedTests(report),
     changesText(report),
     untestedText(report),
+    testedByText(report),
     ...(report.planned ? ['It followed the plan that you agreed to.'] : []),
     reachedText(report.reached ?? []),
     refusedText(report.refused ?? []),
@@ -159,6 +162,12 @@ const withOwnBranch = (text: string): string =>
 
 const untestedText = ({ state, result: { tests, untested } }: Report): string =>
   !tests && state === 'completed' && untested ? `Why no tests were run: ${untested}.` : '';
+
+/** A proposal for the profile of the project: the person takes it over by saying it. */
+const testedByText = ({ workspace, result: { testedBy } }: Report): string =>
+  testedBy
+    ? `Its agent tested with ${code(testedBy)}. To have me do that, too, say: ${workspace} is tested by ${inline(testedBy, 100)}`
+    : '';
 
 function failedTests({ result: { tests } }: Report): string {
   if (!tests || tests.ok) return '';

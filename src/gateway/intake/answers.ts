@@ -1,6 +1,6 @@
 import type { Arrival } from '../../contracts/conversation.ts';
 import type { DecidedBy, Displayed } from '../../contracts/decision.ts';
-import { shipmentWorkflowId } from '../../contracts/ids.ts';
+import { baselineOfQuestion, baselineWorkflowId, shipmentWorkflowId } from '../../contracts/ids.ts';
 import { parseApproval } from '../../domain/chat/words/commands.ts';
 import { type Asked, type Meaning, meaningOf } from '../../domain/chat/words/replies.ts';
 import { mayApprove, maySpend, mayTrust } from '../../domain/consent/policy.ts';
@@ -222,6 +222,8 @@ async function decide(
     return {
       reply: 'Only the owner, or a person whom the owner trusts, can let me spend more. It waits for one of them.',
     };
+  if (decision === 'allow' && baselineOfQuestion(question.id) !== null && !mayTrust(by))
+    return { reply: 'Only the owner can allow that for a project. It waits for the owner.' };
   if ((remember || always || inProject) && !mayTrust(by))
     return { reply: 'Only the owner can allow everything that follows. Say yes for this one alone.' };
   if (always === 'asked' && asksAnyway && grantable.length === 0)
@@ -268,19 +270,23 @@ const scheduleDecided = ({ budget }: Question, decision: 'allow' | 'deny'): stri
     ? 'It may spend more. It runs again at its next time.'
     : `It spends no more, and runs again when the ${budget!.period.length > 'YYYY-MM'.length ? 'day' : 'month'} is over.`;
 
-const arrivalOf = (
+function arrivalOf(
   { id, task_id, shipment_id, budget }: Question,
   inboxId: string,
   decision: 'answered' | 'allow' | 'deny',
-): Arrival => ({
-  kind: 'answer',
-  inboxId,
-  questionId: id,
-  decision,
-  ...(task_id && { taskId: task_id }),
-  ...(shipment_id && { workflowId: shipmentWorkflowId(shipment_id) }),
-  ...(budget?.workflowId && { workflowId: budget.workflowId }),
-});
+): Arrival {
+  const baselineId = baselineOfQuestion(id);
+  return {
+    kind: 'answer',
+    inboxId,
+    questionId: id,
+    decision,
+    ...(task_id && { taskId: task_id }),
+    ...(shipment_id && { workflowId: shipmentWorkflowId(shipment_id) }),
+    ...(baselineId && { workflowId: baselineWorkflowId(baselineId) }),
+    ...(budget?.workflowId && { workflowId: budget.workflowId }),
+  };
+}
 
 const stillOpen = (questions: readonly Question[]): string =>
   `This is still open, and nothing is done before it is answered:\n${list(questions)}\n${howToAnswer(questions[0]!)}`;
