@@ -7,6 +7,8 @@ import { failureForPeople } from '../../domain/tasks/agents/failure-advice.ts';
 import { reportText } from '../../domain/tasks/report.ts';
 import { isSessionAgent } from '../../domain/tasks/session-text.ts';
 import { type Attempt, allOverText, oneOverText } from '../../domain/tasks/together.ts';
+import type { Say } from '../../domain/texts/say.ts';
+import { sayTo } from '../../store/chats/preferences.ts';
 import { type Reached, type Refused, reachedBy, refusalsOf } from '../../store/kennel/egress.ts';
 import { closeTaskQuestions } from '../../store/kennel/questions/task-questions.ts';
 import { findShipment, namesOf } from '../../store/kennel/shipments/shipments.ts';
@@ -46,8 +48,9 @@ export async function conclude(deps: KennelDeps, task: Task, ending: Ending): Pr
   const together = await textTogether(deps, ended);
   const shipment = ended.shipment_id === null ? undefined : await findShipment(db, ended.shipment_id);
   const pull = shipment && namesOf(shipment).name;
+  const say = await sayTo(db, task.chat_id);
   const counted = { number, waitedSeconds, spent, reached, refused, unheard };
-  const text = together ?? reportOf(ended, { ...counted, ...(pull && { pull }), reason: ending.reason });
+  const text = together ?? reportOf(ended, { ...counted, ...(pull && { pull }), reason: ending.reason }, say);
   const { own, ...notOwn } = result;
   // the words about others may be of somebody else
   const told = together === null && own ? result : notOwn;
@@ -122,6 +125,7 @@ function reportOf(
     refused: Refused[];
     unheard: string[];
   },
+  say: Say,
 ): string {
   const { goal, harness, workspace, worktree } = ended;
   const state = ended.state as Concluded['state'];
@@ -133,13 +137,9 @@ function reportOf(
     state,
     reason: ended.reason ?? reason,
   };
-  return reportText({
-    ...about,
-    planned: ended.plan !== null && !ended.planning,
-    seconds: secondsOf(ended),
-    ...counted,
-    result: ended.result!,
-  });
+  const planned = ended.plan !== null && !ended.planning;
+  const report = { ...about, planned, seconds: secondsOf(ended), ...counted, result: ended.result! };
+  return reportText(report, say);
 }
 
 /**

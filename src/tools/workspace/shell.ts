@@ -131,7 +131,7 @@ export const shellTools: Tool[] = [
       workspace: workspaceArgument,
     }),
     item: 'command_execution',
-    asks: (_, at) => `Run this command${at}?`,
+    asks: (_, at, say) => say('ask.command', { at }),
     preview: async (args) => shown(args.command, folderName(args.workspace, args.cwd)),
     run: (args, context) =>
       inWorkspace(
@@ -178,7 +178,7 @@ export const shellTools: Tool[] = [
     }),
     preview: async (args) => shown(args.command ?? 'the test command of the project', folderName(args.workspace)),
     item: 'command_execution',
-    asks: (args, at) => (args.command ? `Run these tests${at}?` : `Run the tests${at}?`),
+    asks: (args, at, say) => say(args.command ? 'ask.theseTests' : 'ask.tests', { at }),
     run: (args, context) =>
       inWorkspace(
         context,

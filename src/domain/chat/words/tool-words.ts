@@ -93,6 +93,16 @@ const UNDOES: Record<string, 'one' | 'all' | 'redo'> = {
   redo: 'redo',
   'redo it': 'redo',
   'redo that': 'redo',
+  // `annuler` is left out: it stops what runs
+  rückgängig: 'one',
+  'rückgängig machen': 'one',
+  deshacer: 'one',
+  deshaz: 'one',
+  desfazer: 'one',
+  desfaz: 'one',
+  défaire: 'one',
+  'वापस लो': 'one',
+  'वापस लीजिए': 'one',
 };
 
 export function parseUndo(text: string): UndoOrder | null {
