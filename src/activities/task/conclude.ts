@@ -1,8 +1,11 @@
 import { rm } from 'node:fs/promises';
 import { isAgent } from '../../../kennel/agents/registry.ts';
+import { runFolder } from '../../adapters/kennel/run-folders.ts';
+import { keepSession } from '../../adapters/sessions/places.ts';
 import type { Concluded } from '../../contracts/task.ts';
 import { failureForPeople } from '../../domain/tasks/agents/failure-advice.ts';
 import { reportText } from '../../domain/tasks/report.ts';
+import { isSessionAgent } from '../../domain/tasks/session-text.ts';
 import { type Attempt, allOverText, oneOverText } from '../../domain/tasks/together.ts';
 import type { Say } from '../../domain/texts/say.ts';
 import { sayTo } from '../../store/chats/preferences.ts';
@@ -19,7 +22,7 @@ import type { TaskResult } from '../../store/schema/tables/kennel.ts';
 import { waitedForPeople } from '../../store/turns/questions/questions.ts';
 import type { KennelDeps } from '../activity-deps.ts';
 import { isOwnWork } from './own-work.ts';
-import { forgetRun, gateFolder, runFolder } from './run/folder.ts';
+import { forgetRun, gateFolder } from './run/folder.ts';
 import { requireStillHere, resultOf } from './task-result.ts';
 
 type Ending = Pick<Concluded, 'state'> & { reason: string };
@@ -53,7 +56,10 @@ export async function conclude(deps: KennelDeps, task: Task, ending: Ending): Pr
   const told = together === null && own ? result : notOwn;
   const outboxId = await tellOfTask(db, { ...task, result: told }, 'result', text, 'result');
   if (!before) logEnd(deps, ended, spent);
-  // a session that will not be resumed is of no use; the host later removes what cannot be removed now
+  // a person may go on with the session elsewhere
+  if (task.session_id && isSessionAgent(ended.harness))
+    await keepSession(runFolder(config, task.id), ended.harness, task.session_id).catch(() => {});
+  // the host later removes what cannot be removed now
   await forgetRun(runFolder(config, task.id)).catch(() => {});
   return {
     state: ended.state as Concluded['state'],

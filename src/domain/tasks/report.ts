@@ -52,6 +52,8 @@ export interface Report {
     problem?: string;
     /** why no tests were run */
     untested?: string;
+    /** the command with which its agent ran tests, where the project names none */
+    testedBy?: string;
     verdict?: Verdict;
   };
 }
@@ -102,6 +104,7 @@ export function reportText(report: Report, say: Say = english): string {
     failedTests(report, say),
     changesText(report, say),
     untestedText(report, say),
+    testedByText(report, say),
     ...(report.planned ? [say('report.planned')] : []),
     reachedText(report.reached ?? [], say),
     refusedText(report.refused ?? [], say),
@@ -183,6 +186,15 @@ const withOwnBranch = (text: string): string =>
 
 const untestedText = ({ state, result: { tests, untested } }: Report, say: Say): string =>
   !tests && state === 'completed' && untested ? say('report.untested', { why: untested }) : '';
+
+/** A proposal for the profile of the project: the person takes it over by saying it. */
+const testedByText = ({ workspace, result: { testedBy } }: Report, say: Say): string =>
+  testedBy
+    ? say('report.testedBy', {
+        command: code(testedBy),
+        words: `${workspace} is tested by ${inline(testedBy, 100)}`,
+      })
+    : '';
 
 function failedTests({ result: { tests } }: Report, say: Say): string {
   if (!tests || tests.ok) return '';

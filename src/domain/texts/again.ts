@@ -29,7 +29,7 @@ function valuesIn(template: string, said: string): Values | null {
 const MOST_ENDS = 60;
 
 /**
- * The parts of a text that are texts of these keys, with what stands between them. A part ends where one of `ends` is.
+ * The parts of a text that are texts of these keys. Each ends where one of `ends` is.
  * What no key has is one part as it is, up to the end.
  */
 function* partsOf(text: string, ends: RegExp, keys: readonly TextKey[]): Generator<[TextKey, Values] | string> {
@@ -39,7 +39,7 @@ function* partsOf(text: string, ends: RegExp, keys: readonly TextKey[]): Generat
       const said = end ? rest.slice(0, end.index) : rest;
       return keys.flatMap((key) => {
         const values = valuesIn(en[key], said);
-        return values ? [{ key, values, next: end ? end.index + end[0].length : rest.length }] : [];
+        return values && isWhole(values) ? [{ key, values, next: end ? end.index + end[0].length : rest.length }] : [];
       });
     })[0];
     yield found ? [found.key, found.values] : rest;
@@ -47,10 +47,17 @@ function* partsOf(text: string, ends: RegExp, keys: readonly TextKey[]): Generat
   }
 }
 
+/** A sentence with a list ends where its list does, whatever the names in it contain. */
+const isWhole = ({ changes, steps }: Values): boolean =>
+  [changes, steps].every(
+    (list) => !list || [...partsOf(list, ITEM_ENDS, ITEMS)].every((part) => typeof part !== 'string'),
+  );
+
 const keysOf = (...families: readonly string[]): TextKey[] =>
   (Object.keys(en) as TextKey[]).filter((key) => families.some((family) => key.startsWith(family)));
 
 const SENTENCES = keysOf('undo.', 'why.', 'failure.said');
+const ITEMS = keysOf('undone.');
 const SENTENCE_ENDS = /(?<=[.!?)])\s/g;
 const ITEM_ENDS = /, | and (?=\d)/g;
 
@@ -71,7 +78,7 @@ const saidWith = ([key, values]: [TextKey, Values], say: Say): string =>
 /** The lists in a result of `undo`: what became of which files, which steps were taken back, and names alone. */
 function valueIn(name: string, value: string, say: Say): string {
   if (!['changes', 'steps', 'files', 'others', 'refs', 'branches'].includes(name)) return value;
-  const items = [...partsOf(value, ITEM_ENDS, SENTENCES)].map((part) =>
+  const items = [...partsOf(value, ITEM_ENDS, ITEMS)].map((part) =>
     typeof part === 'string' ? part : saidWith(part, say),
   );
   return name === 'steps' ? say.list(items) : items.join(', ');

@@ -146,6 +146,7 @@ export const de: Translation = {
   'report.undo': 'Schreib „{words}“, um es zurückzunehmen.',
   'report.failing': 'Die Tests schlagen fehl ({command}):',
   'report.untested': 'Warum keine Tests liefen: {why}.',
+  'report.testedBy': 'Der Agent hat mit {command} getestet. Soll ich das auch tun, schreib: {words}',
   'report.reached': 'Erreicht: {hosts}.',
   'report.sizes': '{host} ({sent} gesendet, {received} empfangen)',
   'report.moreHosts': 'und {count} weitere ({sent} gesendet)',
@@ -406,24 +407,24 @@ export const de: Translation = {
   'undo.these': 'Rückgängig gemacht ({steps}): {changes}.',
   'undo.redone': 'Wiederhergestellt: {changes}.',
   'undo.redoneThese': 'Wiederhergestellt ({steps}): {changes}.',
-  'undo.oneTask': '1 Aufgabe',
-  'undo.tasks': '{count} Aufgaben',
-  'undo.oneEdit': '1 Bearbeitung',
-  'undo.edits': '{count} Bearbeitungen',
-  'undo.oneCommand': '1 Befehl',
-  'undo.commands': '{count} Befehle',
-  'undo.more': '{files} und {count} weitere',
-  'undo.noFile': 'keine Datei hat sich geändert',
-  'undo.gone': '{files} ist wieder weg',
-  'undo.allGone': '{files} sind wieder weg',
-  'undo.back': '{files} ist zurück',
-  'undo.allBack': '{files} sind zurück',
-  'undo.there': '{files} ist wieder da',
-  'undo.allThere': '{files} sind wieder da',
-  'undo.before': '{files} ist wie vorher',
-  'undo.allBefore': '{files} sind wie vorher',
-  'undo.changed': '{files} ist wieder geändert',
-  'undo.allChanged': '{files} sind wieder geändert',
+  'undone.oneTask': '1 Aufgabe',
+  'undone.tasks': '{count} Aufgaben',
+  'undone.oneEdit': '1 Bearbeitung',
+  'undone.edits': '{count} Bearbeitungen',
+  'undone.oneCommand': '1 Befehl',
+  'undone.commands': '{count} Befehle',
+  'undone.more': '{files} und {count} weitere',
+  'undone.noFile': 'keine Datei hat sich geändert',
+  'undone.gone': '{files} ist wieder weg',
+  'undone.allGone': '{files} sind wieder weg',
+  'undone.back': '{files} ist zurück',
+  'undone.allBack': '{files} sind zurück',
+  'undone.there': '{files} ist wieder da',
+  'undone.allThere': '{files} sind wieder da',
+  'undone.before': '{files} ist wie vorher',
+  'undone.allBefore': '{files} sind wie vorher',
+  'undone.changed': '{files} ist wieder geändert',
+  'undone.allChanged': '{files} sind wieder geändert',
   'undo.commit': 'Der Commit ist auch zurückgenommen.',
   'undo.commitAgain': 'Der Commit ist auch wieder da.',
   'undo.branch': 'Der Branch {branch} ist wieder aktiv.',
@@ -470,6 +471,18 @@ export const de: Translation = {
   'undo.switch': 'Wechsle erst zu einem anderen; es wurde nichts geändert.',
   'undo.merged': 'Die Commits von Aufgabe {task} sind inzwischen in {branches}.',
   'undo.revert': 'Nimm sie dort mit git revert zurück; es wurde nichts geändert.',
+  'undo.branchChanged': 'Der Branch {branch} wurde seitdem geändert; wechsle dorthin und sieh ihn dir erst an.',
+  'undo.commitsOn': 'Die Commits sind auf {place}, aber {other} ist aktiv. Wechsle erst dorthin.',
+  'undo.laterCommits': 'Spätere Commits haben dieselben Stellen geändert ({files}); es wurde nichts geändert.',
+  'undo.notMoved': 'Git konnte den Branch nicht bewegen: {why}',
+  'undo.mergeThen':
+    'Vor der Aufgabe war ein Merge im Gange, und seitdem gibt es spätere oder veröffentlichte Commits. Nimm sie mit git zurück; es wurde nichts geändert.',
+  'undo.mergeStaged':
+    'Vor der Aufgabe war ein Merge im Gange, und seitdem wurde etwas vorgemerkt (staged). Nimm das erst heraus; es wurde nichts geändert.',
+  'undo.otherGit':
+    'Die Aufgabe hat den Git-Ordner entfernt, und seitdem wurde hier ein anderes Repository angelegt. Leg dessen .git erst woandershin; es wurde nichts geändert.',
+  'undo.overlooked': 'Was Git übersehen soll, bleibt, wie es ist, weil der Index seitdem geändert wurde.',
+  'undo.unchangedAs': 'Es wurde nichts geändert: {why}.',
 
   'hosts.once': 'einmal',
   'hosts.task': 'diese Aufgabe',
@@ -596,42 +609,75 @@ export const de: Translation = {
   'helps.title': 'Wörter, die ohne Modell gehen:',
   'helps.know': 'Gut zu wissen:',
   'helps.steer': 'eine Nachricht, während ich arbeite, lenkt mich beim nächsten Schritt',
-  'helps.question': 'eine Frage beantwortest du mit ihrer Nummer, einem Wort oder in deinen eigenen Worten; sie wartet auf dich. Solange eine wartet, brauchen Wörter wie `/tasks` und `/autonomous` den Schrägstrich',
-  'helps.approval': 'eine Erlaubnis beantwortest du mit `yes`, `no`, `skip` (ohne das weiter), `always` (und nicht mehr fragen) oder `yes all` (und alles Weitere in diesem Chat), oder mit 👍 oder 👎',
-  'helps.others': 'nachdem ich Text von anderen gelesen habe, frage ich, bevor etwas diesen Rechner verlässt oder dauerhaft wirkt; `yes always for fetch` (oder `push`, `schedule`, …) erlaubt das in diesem Chat dauerhaft',
+  'helps.question':
+    'eine Frage beantwortest du mit ihrer Nummer, einem Wort oder in deinen eigenen Worten; sie wartet auf dich. Solange eine wartet, brauchen Wörter wie `/tasks` und `/autonomous` den Schrägstrich',
+  'helps.approval':
+    'eine Erlaubnis beantwortest du mit `yes`, `no`, `skip` (ohne das weiter), `always` (und nicht mehr fragen) oder `yes all` (und alles Weitere in diesem Chat), oder mit 👍 oder 👎',
+  'helps.others':
+    'nachdem ich Text von anderen gelesen habe, frage ich, bevor etwas diesen Rechner verlässt oder dauerhaft wirkt; `yes always for fetch` (oder `push`, `schedule`, …) erlaubt das in diesem Chat dauerhaft',
   'helps.more': '`more` zeigt den Rest oder die Einzelheiten; wo mehrere Fragen warten, nennt `yes 2` eine davon',
-  'helps.order': '`pause` hält eine Programmieraufgabe an, die sonst von selbst arbeitet und sich meldet, `resume` lässt sie weitergehen, `stop` beendet sie, wenn sonst nichts läuft; `now` macht weiter, obwohl das Modell am Limit ist, `now codex` mit einem anderen Agenten',
-  'helps.tell': '`tell 1: …` sagt einer laufenden Programmieraufgabe etwas; ihr Agent hört es, sobald er mit dem Jetzigen fertig ist',
+  'helps.order':
+    '`pause` hält eine Programmieraufgabe an, die sonst von selbst arbeitet und sich meldet, `resume` lässt sie weitergehen, `stop` beendet sie, wenn sonst nichts läuft; `now` macht weiter, obwohl das Modell am Limit ist, `now codex` mit einem anderen Agenten',
+  'helps.tell':
+    '`tell 1: …` sagt einer laufenden Programmieraufgabe etwas; ihr Agent hört es, sobald er mit dem Jetzigen fertig ist',
   'helps.stop': '`stop` hält an, was läuft; was getan ist, bleibt',
   'helps.status': '`status` sagt, was läuft, worauf es wartet und was es verbraucht hat',
-  'helps.help': '`help` zeigt, was du ausprobieren kannst; `help tasks`, `help schedules`, `help trust` und `help all` zeigen mehr',
-  'helps.bringIn': '`clone https://…` und `open /path/of/a/folder` holen ein Projekt von dir herein, `as NAME` unter anderem Namen; im Terminal zieh seinen Ordner hierher',
+  'helps.help':
+    '`help` zeigt, was du ausprobieren kannst; `help tasks`, `help schedules`, `help trust` und `help all` zeigen mehr',
+  'helps.bringIn':
+    '`clone https://…` und `open /path/of/a/folder` holen ein Projekt von dir herein, `as NAME` unter anderem Namen; im Terminal zieh seinen Ordner hierher',
   'helps.projects': '`projects` zeigt deine Projekte; `project demo` macht eins zum aktiven',
-  'helps.plans': '`plan: …` lässt eine Programmieraufgabe mit einem Plan beginnen: Er kommt als Nachricht, deine Worte ändern ihn, `yes` startet die Arbeit und `no` beendet sie; `plan on` tut das bei jeder Aufgabe in diesem Chat, `plan off` bei keiner, `plan auto` bei großen',
-  'helps.together': '`race 3: …` lässt drei Agenten dasselbe gleichzeitig versuchen, `race claude, codex: …` diese zwei; du wählst mit einer Nummer. `split: one; two` lässt Teile gleichzeitig machen, und `merge` holt sie nacheinander herein',
+  'helps.profile':
+    '`demo is tested by make check` sagt, wie ein Projekt getestet wird, und ebenso, wie es installiert, gebaut, gelintet und gestartet wird; `forget how demo is tested` nimmt das zurück; `project demo` zeigt alles',
+  'helps.check':
+    '`check demo` installiert und testet ein Projekt einmal, auf einer Kopie, und sagt, was grün ist, bevor etwas geändert wird',
+  'helps.plans':
+    '`plan: …` lässt eine Programmieraufgabe mit einem Plan beginnen: Er kommt als Nachricht, deine Worte ändern ihn, `yes` startet die Arbeit und `no` beendet sie; `plan on` tut das bei jeder Aufgabe in diesem Chat, `plan off` bei keiner, `plan auto` bei großen',
+  'helps.together':
+    '`race 3: …` lässt drei Agenten dasselbe gleichzeitig versuchen, `race claude, codex: …` diese zwei; du wählst mit einer Nummer. `split: one; two` lässt Teile gleichzeitig machen, und `merge` holt sie nacheinander herein',
   'helps.tasks': '`tasks` zeigt die Programmieraufgaben dieses Chats',
-  'helps.undo': '`undo` nimmt zurück, was die letzte Programmieraufgabe oder die letzten Bearbeitungen und Befehle geändert haben, `undo all` alles, `redo` das letzte Undo',
-  'helps.ship': '`ship` stellt einen Pull Request des Projekts und beobachtet ihn bis zum Merge, `ship and merge when green` mergt ihn auch; `ship status`, `ship merge` und `ship stop` gelten dem offenen',
+  'helps.undo':
+    '`undo` nimmt zurück, was die letzte Programmieraufgabe oder die letzten Bearbeitungen und Befehle geändert haben, `undo all` alles, `redo` das letzte Undo',
+  'helps.ship':
+    '`ship` stellt einen Pull Request des Projekts und beobachtet ihn bis zum Merge, `ship and merge when green` mergt ihn auch; `ship status`, `ship merge` und `ship stop` gelten dem offenen',
+  'helps.take':
+    '`take` mit der Datei von `fetch hand-over` führt eine Sitzung von Claude Code oder Codex weiter, die auf deinem Computer begann, `take: …` mit Worten für den Agenten; `give` bringt die Sitzung der letzten Aufgabe dorthin, `give 2` die von Aufgabe 2',
   'helps.apps': '`apps` zeigt, was noch läuft, mit Adresse; `app log` zeigt die Ausgabe, `app stop` beendet es',
-  'helps.remind': '`remind me to stretch in 20 minutes` oder `remind me at 9:00 tomorrow to call Ann` sagt es dann, einmal',
-  'helps.schedules': '`schedules` zeigt, was von selbst läuft und woran du erinnert wirst; `schedules remove 2` beendet eins, mit Nummer oder Name',
+  'helps.remind':
+    '`remind me to stretch in 20 minutes` oder `remind me at 9:00 tomorrow to call Ann` sagt es dann, einmal',
+  'helps.schedules':
+    '`schedules` zeigt, was von selbst läuft und woran du erinnert wirst; `schedules remove 2` beendet eins, mit Nummer oder Name',
   'helps.new': '`/new` oder `clear` beginnt ein neues Gespräch: Was vorher gesagt und gelesen wurde, bleibt zurück',
-  'helps.autonomy': '`supervised`, `cautious` und `autonomous` bestimmen, wie viel ich ohne Nachfrage tue; `supervised` nimmt auch ein `yes all` zurück',
-  'helps.judged': '`judged` liegt zwischen cautious und autonomous: Was du mit `always for this project` erlaubt hast, ist keine Frage, wo es zu deinen Worten passt; `judged by MODEL` lässt ein Modell das entscheiden',
-  'helps.rules': '`rules` zeigt, wonach ich in deinen Projekten frage, wie oft die Antwort ja und nein war und was keine Frage mehr ist',
-  'helps.askAgain': '`ask again` nimmt zurück, was du mit `yes always for …` und `always for this project` dauerhaft erlaubt hast',
-  'helps.preferences': '`preferences` zeigt Ausführlichkeit, Sprache, Zeitzone, Benachrichtigungen und Ruhezeit dieses Chats; sag einfach, was anders sein soll, zum Beispiel „keine Nachrichten zwischen 22 und 7 Uhr“',
-  'helps.memories': '`memories` zeigt, was ich mir für dich gemerkt habe; `forget 2` löscht eins, `forget all memories` alles',
-  'helps.egress': '`egress` zeigt die Hosts, auf die Aufgaben hier zugreifen dürfen; `egress remove example.com` nimmt einen zurück. Will eine Aufgabe einen anderen, fragt sie dich',
+  'helps.autonomy':
+    '`supervised`, `cautious` und `autonomous` bestimmen, wie viel ich ohne Nachfrage tue; `supervised` nimmt auch ein `yes all` zurück',
+  'helps.judged':
+    '`judged` liegt zwischen cautious und autonomous: Was du mit `always for this project` erlaubt hast, ist keine Frage, wo es zu deinen Worten passt; `judged by MODEL` lässt ein Modell das entscheiden',
+  'helps.rules':
+    '`rules` zeigt, wonach ich in deinen Projekten frage, wie oft die Antwort ja und nein war und was keine Frage mehr ist',
+  'helps.askAgain':
+    '`ask again` nimmt zurück, was du mit `yes always for …` und `always for this project` dauerhaft erlaubt hast',
+  'helps.preferences':
+    '`preferences` zeigt Ausführlichkeit, Sprache, Zeitzone, Benachrichtigungen und Ruhezeit dieses Chats; sag einfach, was anders sein soll, zum Beispiel „keine Nachrichten zwischen 22 und 7 Uhr“',
+  'helps.memories':
+    '`memories` zeigt, was ich mir für dich gemerkt habe; `forget 2` löscht eins, `forget all memories` alles',
+  'helps.egress':
+    '`egress` zeigt die Hosts, auf die Aufgaben hier zugreifen dürfen; `egress remove example.com` nimmt einen zurück. Will eine Aufgabe einen anderen, fragt sie dich',
   'helps.tools': '`tools` zeigt deine MCP-Server, Werkzeuge und Skills, und welche davon auf dein Ja warten',
-  'helps.trust': '`trust add +49 170 1234567` lässt jemanden mir auf WhatsApp schreiben, `trust remove …` nimmt das zurück, `trust list` sagt, wer darf',
-  'helps.trustTelegram': '`trust add telegram` macht einen Link, mit dem mir jemand auf Telegram schreiben kann, `trust remove telegram NAME` nimmt das zurück',
-  'helps.share': '`share demo with +49 170 1234567` lässt jemanden, dem du vertraust, ein Projekt benutzen; `unshare demo with …` nimmt das zurück, `shares` zeigt alle',
+  'helps.trust':
+    '`trust add +49 170 1234567` lässt jemanden mir auf WhatsApp schreiben, `trust remove …` nimmt das zurück, `trust list` sagt, wer darf',
+  'helps.trustTelegram':
+    '`trust add telegram` macht einen Link, mit dem mir jemand auf Telegram schreiben kann, `trust remove telegram NAME` nimmt das zurück',
+  'helps.share':
+    '`share demo with +49 170 1234567` lässt jemanden, dem du vertraust, ein Projekt benutzen; `unshare demo with …` nimmt das zurück, `shares` zeigt alle',
   'helps.telegram': '`telegram` macht einen Link, der unseren Chat auf Telegram öffnet',
-  'helps.groups': '`groups` zeigt die Gruppen, in denen ich bin; mit `answer in Family` antworte ich dort, `stop answering in Family` beendet das',
-  'helps.export': '`export this chat` schickt dir alles, was hier gesagt wurde, als Datei; `export Family` tut das für einen anderen Chat',
-  'helps.sign': '`sign as Ada Lovelace <ada@example.com>` gibt den Commits deinen Namen, `sign as me` den, den Git auf diesem Rechner hat',
+  'helps.groups':
+    '`groups` zeigt die Gruppen, in denen ich bin; mit `answer in Family` antworte ich dort, `stop answering in Family` beendet das',
+  'helps.export':
+    '`export this chat` schickt dir alles, was hier gesagt wurde, als Datei; `export Family` tut das für einen anderen Chat',
+  'helps.sign':
+    '`sign as Ada Lovelace <ada@example.com>` gibt den Commits deinen Namen, `sign as me` den, den Git auf diesem Rechner hat',
   'helps.usage': '`usage` sagt, wie viele Tokens und wie viel Geld dieser Chat verbraucht hat, heute und insgesamt',
-  'helps.model': '`model` sagt, welches Modell antwortet und welche es sonst gibt; `model NAME` nimmt eins für diesen Chat, `model default` wieder das übliche',
+  'helps.model':
+    '`model` sagt, welches Modell antwortet und welche es sonst gibt; `model NAME` nimmt eins für diesen Chat, `model default` wieder das übliche',
   'helps.version': '`version` sagt, welche Version das ist',
 };

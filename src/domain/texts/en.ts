@@ -150,6 +150,7 @@ export const en = {
   'report.undo': 'Say "{words}" to take it back.',
   'report.failing': 'Tests fail ({command}):',
   'report.untested': 'Why no tests were run: {why}.',
+  'report.testedBy': 'Its agent tested with {command}. To have me do that, too, say: {words}',
   'report.reached': 'Reached: {hosts}.',
   'report.sizes': '{host} ({sent} out, {received} in)',
   'report.moreHosts': 'and {count} more ({sent} out)',
@@ -406,24 +407,24 @@ export const en = {
   'undo.these': 'Undone ({steps}): {changes}.',
   'undo.redone': 'Redone: {changes}.',
   'undo.redoneThese': 'Redone ({steps}): {changes}.',
-  'undo.oneTask': '1 task',
-  'undo.tasks': '{count} tasks',
-  'undo.oneEdit': '1 edit',
-  'undo.edits': '{count} edits',
-  'undo.oneCommand': '1 command',
-  'undo.commands': '{count} commands',
-  'undo.more': '{files} and {count} more',
-  'undo.noFile': 'no file has changed',
-  'undo.gone': '{files} is gone again',
-  'undo.allGone': '{files} are gone again',
-  'undo.back': '{files} is back',
-  'undo.allBack': '{files} are back',
-  'undo.there': '{files} is there again',
-  'undo.allThere': '{files} are there again',
-  'undo.before': '{files} is as before',
-  'undo.allBefore': '{files} are as before',
-  'undo.changed': '{files} is changed again',
-  'undo.allChanged': '{files} are changed again',
+  'undone.oneTask': '1 task',
+  'undone.tasks': '{count} tasks',
+  'undone.oneEdit': '1 edit',
+  'undone.edits': '{count} edits',
+  'undone.oneCommand': '1 command',
+  'undone.commands': '{count} commands',
+  'undone.more': '{files} and {count} more',
+  'undone.noFile': 'no file has changed',
+  'undone.gone': '{files} is gone again',
+  'undone.allGone': '{files} are gone again',
+  'undone.back': '{files} is back',
+  'undone.allBack': '{files} are back',
+  'undone.there': '{files} is there again',
+  'undone.allThere': '{files} are there again',
+  'undone.before': '{files} is as before',
+  'undone.allBefore': '{files} are as before',
+  'undone.changed': '{files} is changed again',
+  'undone.allChanged': '{files} are changed again',
   'undo.commit': 'Its commit is taken back, too.',
   'undo.commitAgain': 'Its commit is there again, too.',
   'undo.branch': 'The branch {branch} is checked out again.',
@@ -468,6 +469,18 @@ export const en = {
   'undo.switch': 'Switch to another one first; nothing was changed.',
   'undo.merged': 'The commits of task {task} are in {branches} by now.',
   'undo.revert': 'Take them back there with git revert; nothing was changed.',
+  'undo.branchChanged': 'Branch {branch} was changed since; switch to it and look at it first.',
+  'undo.commitsOn': 'The commits are on {place}, but {other} is checked out. Switch there first.',
+  'undo.laterCommits': 'Later commits changed the same places of {files}; nothing was changed.',
+  'undo.notMoved': 'git could not move the branch: {why}',
+  'undo.mergeThen':
+    'A merge was in progress before the task, and there are later or published commits since. Take them back with git; nothing was changed.',
+  'undo.mergeStaged':
+    'A merge was in progress before the task, and something was staged since. Unstage it first; nothing was changed.',
+  'undo.otherGit':
+    'The task removed the git folder, and another repository was made here since. Move its .git elsewhere first; nothing was changed.',
+  'undo.overlooked': 'What git is told to overlook stays as it is, because the index was changed since.',
+  'undo.unchangedAs': 'Nothing was changed: {why}.',
 
   // hosts that a coding task asks for; the choices are answers, too (src/domain/tasks/egress.ts)
   'hosts.once': 'once',
@@ -595,42 +608,74 @@ export const en = {
   'helps.title': 'Words that need no model:',
   'helps.know': 'Good to know:',
   'helps.steer': 'a message while I work steers me at the next step',
-  'helps.question': 'a question is answered by its number, by a word, or in your own words; it waits for you. While one waits, words such as `/tasks` and `/autonomous` need their slash',
-  'helps.approval': 'an approval is answered with `yes`, `no`, `skip` (go on without it), `always` (and stop asking) or `yes all` (and everything after it in this chat), or with 👍 or 👎',
-  'helps.others': 'after I have read text of others, I ask before something leaves this machine or has a lasting effect; `yes always for fetch` (or `push`, `schedule`, …) allows that for good in this chat',
+  'helps.question':
+    'a question is answered by its number, by a word, or in your own words; it waits for you. While one waits, words such as `/tasks` and `/autonomous` need their slash',
+  'helps.approval':
+    'an approval is answered with `yes`, `no`, `skip` (go on without it), `always` (and stop asking) or `yes all` (and everything after it in this chat), or with 👍 or 👎',
+  'helps.others':
+    'after I have read text of others, I ask before something leaves this machine or has a lasting effect; `yes always for fetch` (or `push`, `schedule`, …) allows that for good in this chat',
   'helps.more': '`more` shows the rest or the details of an approval; where several questions wait, `yes 2` names one',
-  'helps.order': '`pause` freezes a coding task, which else works on by itself and reports, `resume` lets it go on, `stop` ends it when nothing else runs; `now` goes on although its model is at a limit, `now codex` with another agent',
-  'helps.tell': '`tell 1: …` says something to a coding task at work, which its agent hears once it is done with what it does',
+  'helps.order':
+    '`pause` freezes a coding task, which else works on by itself and reports, `resume` lets it go on, `stop` ends it when nothing else runs; `now` goes on although its model is at a limit, `now codex` with another agent',
+  'helps.tell':
+    '`tell 1: …` says something to a coding task at work, which its agent hears once it is done with what it does',
   'helps.stop': '`stop` interrupts what is running; what was done is kept',
   'helps.status': '`status` says what is running, what it waits for and what it has used',
   'helps.help': '`help` shows what to try; `help tasks`, `help schedules`, `help trust` and `help all` show more',
-  'helps.bringIn': '`clone https://…` and `open /path/of/a/folder` bring in a project of yours, `as NAME` under another name; in a terminal, drag its folder here',
+  'helps.bringIn':
+    '`clone https://…` and `open /path/of/a/folder` bring in a project of yours, `as NAME` under another name; in a terminal, drag its folder here',
   'helps.projects': '`projects` lists your projects; `project demo` makes one the active one',
-  'helps.plans': '`plan: …` has a coding task begin with a plan: it comes as a message, any words of yours change it, `yes` begins the work and `no` ends it; `plan on` does that for each task of this chat, `plan off` for none, `plan auto` for big ones',
-  'helps.together': '`race 3: …` has three agents try the same at once, `race claude, codex: …` those two; you choose by a number. `split: one; two` has parts done at once, and `merge` brings them in one after the other',
+  'helps.profile':
+    '`demo is tested by make check` says how a project is tested, and in the same way how it is installed, built, linted and run; `forget how demo is tested` takes it back; `project demo` shows all of it',
+  'helps.check':
+    '`check demo` installs and tests a project once, on a copy, and says what is green before anything is changed',
+  'helps.plans':
+    '`plan: …` has a coding task begin with a plan: it comes as a message, any words of yours change it, `yes` begins the work and `no` ends it; `plan on` does that for each task of this chat, `plan off` for none, `plan auto` for big ones',
+  'helps.together':
+    '`race 3: …` has three agents try the same at once, `race claude, codex: …` those two; you choose by a number. `split: one; two` has parts done at once, and `merge` brings them in one after the other',
   'helps.tasks': '`tasks` lists the coding tasks of this chat',
-  'helps.undo': '`undo` takes back what the last coding task changed, or the edits and commands of the last turn, `undo all` all of it, `redo` the last undo',
-  'helps.ship': '`ship` makes a pull request of the project and watches it to its merge, `ship and merge when green` merges it, too; `ship status`, `ship merge` and `ship stop` are about the one that is open',
-  'helps.apps': '`apps` lists what was left running, with its address; `app log` shows what it prints, `app stop` ends it',
+  'helps.undo':
+    '`undo` takes back what the last coding task changed, or the edits and commands of the last turn, `undo all` all of it, `redo` the last undo',
+  'helps.ship':
+    '`ship` makes a pull request of the project and watches it to its merge, `ship and merge when green` merges it, too; `ship status`, `ship merge` and `ship stop` are about the one that is open',
+  'helps.take':
+    '`take` with the file of `fetch hand-over` goes on with a session of Claude Code or Codex that began on your computer, `take: …` with words for its agent; `give` brings the session of the latest task there, `give 2` that of task 2',
+  'helps.apps':
+    '`apps` lists what was left running, with its address; `app log` shows what it prints, `app stop` ends it',
   'helps.remind': '`remind me to stretch in 20 minutes` or `remind me at 9:00 tomorrow to call Ann` says it then, once',
-  'helps.schedules': '`schedules` lists what runs by itself and what you are to be reminded of; `schedules remove 2` ends one, by its number or name',
+  'helps.schedules':
+    '`schedules` lists what runs by itself and what you are to be reminded of; `schedules remove 2` ends one, by its number or name',
   'helps.new': '`/new` or `clear` begins a new conversation: what was said and read before is left behind',
-  'helps.autonomy': '`supervised`, `cautious` and `autonomous` set how much I do without asking; `supervised` also takes back a `yes all`',
-  'helps.judged': '`judged` is between cautious and autonomous: what you allowed with `always for this project` is no question where it fits your words; `judged by MODEL` has a model decide that',
-  'helps.rules': '`rules` lists what I ask about in your projects, how often the answer was yes and no, and what is no question any more',
-  'helps.askAgain': '`ask again` takes back what you allowed for good with `yes always for …` and `always for this project`',
-  'helps.preferences': '`preferences` shows brevity, language, time zone, notifications and quiet hours of this chat; just say what should change, such as "no messages between 22 and 7"',
-  'helps.memories': '`memories` lists what I remember for you; `forget 2` deletes one, `forget all memories` deletes them all',
-  'helps.egress': '`egress` lists the hosts that tasks here may reach; `egress remove example.com` takes one back. A task that wants another host asks you',
+  'helps.autonomy':
+    '`supervised`, `cautious` and `autonomous` set how much I do without asking; `supervised` also takes back a `yes all`',
+  'helps.judged':
+    '`judged` is between cautious and autonomous: what you allowed with `always for this project` is no question where it fits your words; `judged by MODEL` has a model decide that',
+  'helps.rules':
+    '`rules` lists what I ask about in your projects, how often the answer was yes and no, and what is no question any more',
+  'helps.askAgain':
+    '`ask again` takes back what you allowed for good with `yes always for …` and `always for this project`',
+  'helps.preferences':
+    '`preferences` shows brevity, language, time zone, notifications and quiet hours of this chat; just say what should change, such as "no messages between 22 and 7"',
+  'helps.memories':
+    '`memories` lists what I remember for you; `forget 2` deletes one, `forget all memories` deletes them all',
+  'helps.egress':
+    '`egress` lists the hosts that tasks here may reach; `egress remove example.com` takes one back. A task that wants another host asks you',
   'helps.tools': '`tools` lists the MCP servers, tools and skills of yours, and which of them wait for your yes',
-  'helps.trust': '`trust add +49 170 1234567` lets somebody write to me on WhatsApp, `trust remove …` takes that back, `trust list` says who may',
-  'helps.trustTelegram': '`trust add telegram` makes a link that lets somebody write to me on Telegram, `trust remove telegram NAME` takes it back',
-  'helps.share': '`share demo with +49 170 1234567` lets somebody whom you trust use a project; `unshare demo with …` takes it back, `shares` lists them',
+  'helps.trust':
+    '`trust add +49 170 1234567` lets somebody write to me on WhatsApp, `trust remove …` takes that back, `trust list` says who may',
+  'helps.trustTelegram':
+    '`trust add telegram` makes a link that lets somebody write to me on Telegram, `trust remove telegram NAME` takes it back',
+  'helps.share':
+    '`share demo with +49 170 1234567` lets somebody whom you trust use a project; `unshare demo with …` takes it back, `shares` lists them',
   'helps.telegram': '`telegram` makes a link that opens our chat on Telegram',
-  'helps.groups': '`groups` lists the groups that I am in; `answer in Family` has me answer there, `stop answering in Family` ends it',
-  'helps.export': '`export this chat` sends you everything that was said here as a file; `export Family` does so for another chat',
-  'helps.sign': '`sign as Ada Lovelace <ada@example.com>` gives the commits your name, `sign as me` the one that git has on this machine',
+  'helps.groups':
+    '`groups` lists the groups that I am in; `answer in Family` has me answer there, `stop answering in Family` ends it',
+  'helps.export':
+    '`export this chat` sends you everything that was said here as a file; `export Family` does so for another chat',
+  'helps.sign':
+    '`sign as Ada Lovelace <ada@example.com>` gives the commits your name, `sign as me` the one that git has on this machine',
   'helps.usage': '`usage` says how many tokens and how much money this chat has used, today and in all',
-  'helps.model': '`model` says which model answers and which others there are; `model NAME` takes one for this chat, `model default` the usual one again',
+  'helps.model':
+    '`model` says which model answers and which others there are; `model NAME` takes one for this chat, `model default` the usual one again',
   'helps.version': '`version` says which release this is',
 } as const;

@@ -144,6 +144,7 @@ export const es: Translation = {
   'report.undo': 'Di «{words}» para deshacerlo.',
   'report.failing': 'Las pruebas fallan ({command}):',
   'report.untested': 'Por qué no se ejecutaron pruebas: {why}.',
+  'report.testedBy': 'Su agente probó con {command}. Para que yo también lo haga, di: {words}',
   'report.reached': 'Visitado: {hosts}.',
   'report.sizes': '{host} ({sent} enviados, {received} recibidos)',
   'report.moreHosts': 'y {count} más ({sent} enviados)',
@@ -398,24 +399,24 @@ export const es: Translation = {
   'undo.these': 'Deshecho ({steps}): {changes}.',
   'undo.redone': 'Rehecho: {changes}.',
   'undo.redoneThese': 'Rehecho ({steps}): {changes}.',
-  'undo.oneTask': '1 tarea',
-  'undo.tasks': '{count} tareas',
-  'undo.oneEdit': '1 edición',
-  'undo.edits': '{count} ediciones',
-  'undo.oneCommand': '1 comando',
-  'undo.commands': '{count} comandos',
-  'undo.more': '{files} y {count} más',
-  'undo.noFile': 'no cambió ningún archivo',
-  'undo.gone': '{files} ya no está',
-  'undo.allGone': '{files} ya no están',
-  'undo.back': '{files} está de vuelta',
-  'undo.allBack': '{files} están de vuelta',
-  'undo.there': '{files} está otra vez',
-  'undo.allThere': '{files} están otra vez',
-  'undo.before': '{files} está como antes',
-  'undo.allBefore': '{files} están como antes',
-  'undo.changed': '{files} está cambiado otra vez',
-  'undo.allChanged': '{files} están cambiados otra vez',
+  'undone.oneTask': '1 tarea',
+  'undone.tasks': '{count} tareas',
+  'undone.oneEdit': '1 edición',
+  'undone.edits': '{count} ediciones',
+  'undone.oneCommand': '1 comando',
+  'undone.commands': '{count} comandos',
+  'undone.more': '{files} y {count} más',
+  'undone.noFile': 'no cambió ningún archivo',
+  'undone.gone': '{files} ya no está',
+  'undone.allGone': '{files} ya no están',
+  'undone.back': '{files} está de vuelta',
+  'undone.allBack': '{files} están de vuelta',
+  'undone.there': '{files} está otra vez',
+  'undone.allThere': '{files} están otra vez',
+  'undone.before': '{files} está como antes',
+  'undone.allBefore': '{files} están como antes',
+  'undone.changed': '{files} está cambiado otra vez',
+  'undone.allChanged': '{files} están cambiados otra vez',
   'undo.commit': 'Su commit también se deshizo.',
   'undo.commitAgain': 'Su commit también está otra vez.',
   'undo.branch': 'La rama {branch} está activa otra vez.',
@@ -460,6 +461,18 @@ export const es: Translation = {
   'undo.switch': 'Cambia primero a otra; no se cambió nada.',
   'undo.merged': 'Los commits de la tarea {task} ya están en {branches}.',
   'undo.revert': 'Deshazlos allí con git revert; no se cambió nada.',
+  'undo.branchChanged': 'La rama {branch} cambió desde entonces; ve a ella y mírala primero.',
+  'undo.commitsOn': 'Los commits están en {place}, pero está activo {other}. Cambia allí primero.',
+  'undo.laterCommits': 'Commits posteriores cambiaron los mismos sitios de {files}; no se cambió nada.',
+  'undo.notMoved': 'git no pudo mover la rama: {why}',
+  'undo.mergeThen':
+    'Antes de la tarea había un merge en curso, y desde entonces hay commits posteriores o publicados. Deshazlos con git; no se cambió nada.',
+  'undo.mergeStaged':
+    'Antes de la tarea había un merge en curso, y desde entonces se preparó algo (staged). Quítalo primero; no se cambió nada.',
+  'undo.otherGit':
+    'La tarea quitó la carpeta de git, y desde entonces se creó aquí otro repositorio. Mueve primero su .git a otro sitio; no se cambió nada.',
+  'undo.overlooked': 'Lo que git debe pasar por alto se queda como está, porque el índice cambió desde entonces.',
+  'undo.unchangedAs': 'No se cambió nada: {why}.',
 
   'hosts.once': 'una vez',
   'hosts.task': 'esta tarea',
@@ -577,42 +590,74 @@ export const es: Translation = {
   'helps.title': 'Palabras que no necesitan modelo:',
   'helps.know': 'Conviene saber:',
   'helps.steer': 'un mensaje mientras trabajo me guía en el siguiente paso',
-  'helps.question': 'una pregunta se responde con su número, con una palabra o con tus palabras; te espera. Mientras una espera, palabras como `/tasks` y `/autonomous` necesitan la barra',
-  'helps.approval': 'un permiso se responde con `yes`, `no`, `skip` (seguir sin eso), `always` (y dejar de preguntar) o `yes all` (y todo lo que siga en este chat), o con 👍 o 👎',
-  'helps.others': 'después de leer texto de otros, pregunto antes de que algo salga de esta máquina o tenga un efecto duradero; `yes always for fetch` (o `push`, `schedule`, …) lo permite para siempre en este chat',
+  'helps.question':
+    'una pregunta se responde con su número, con una palabra o con tus palabras; te espera. Mientras una espera, palabras como `/tasks` y `/autonomous` necesitan la barra',
+  'helps.approval':
+    'un permiso se responde con `yes`, `no`, `skip` (seguir sin eso), `always` (y dejar de preguntar) o `yes all` (y todo lo que siga en este chat), o con 👍 o 👎',
+  'helps.others':
+    'después de leer texto de otros, pregunto antes de que algo salga de esta máquina o tenga un efecto duradero; `yes always for fetch` (o `push`, `schedule`, …) lo permite para siempre en este chat',
   'helps.more': '`more` muestra el resto o los detalles de un permiso; si esperan varias preguntas, `yes 2` nombra una',
-  'helps.order': '`pause` pone en pausa una tarea de código, que si no trabaja sola y avisa, `resume` la deja seguir, `stop` la termina cuando no corre otra cosa; `now` sigue aunque su modelo esté en el límite, `now codex` con otro agente',
-  'helps.tell': '`tell 1: …` le dice algo a una tarea de código en marcha; su agente lo oye cuando acaba lo que está haciendo',
+  'helps.order':
+    '`pause` pone en pausa una tarea de código, que si no trabaja sola y avisa, `resume` la deja seguir, `stop` la termina cuando no corre otra cosa; `now` sigue aunque su modelo esté en el límite, `now codex` con otro agente',
+  'helps.tell':
+    '`tell 1: …` le dice algo a una tarea de código en marcha; su agente lo oye cuando acaba lo que está haciendo',
   'helps.stop': '`stop` interrumpe lo que corre; lo hecho se conserva',
   'helps.status': '`status` dice qué corre, qué espera y cuánto ha gastado',
   'helps.help': '`help` muestra qué probar; `help tasks`, `help schedules`, `help trust` y `help all` muestran más',
-  'helps.bringIn': '`clone https://…` y `open /path/of/a/folder` traen un proyecto tuyo, `as NAME` con otro nombre; en una terminal, arrastra aquí su carpeta',
+  'helps.bringIn':
+    '`clone https://…` y `open /path/of/a/folder` traen un proyecto tuyo, `as NAME` con otro nombre; en una terminal, arrastra aquí su carpeta',
   'helps.projects': '`projects` muestra tus proyectos; `project demo` activa uno',
-  'helps.plans': '`plan: …` hace que una tarea de código empiece con un plan: llega como mensaje, tus palabras lo cambian, `yes` empieza el trabajo y `no` lo termina; `plan on` lo hace en todas las tareas de este chat, `plan off` en ninguna, `plan auto` en las grandes',
-  'helps.together': '`race 3: …` pone a tres agentes a intentar lo mismo a la vez, `race claude, codex: …` a esos dos; eliges con un número. `split: one; two` hace partes a la vez, y `merge` las incorpora una tras otra',
+  'helps.profile':
+    '`demo is tested by make check` dice cómo se prueba un proyecto, y del mismo modo cómo se instala, construye, revisa y ejecuta; `forget how demo is tested` lo retira; `project demo` lo muestra todo',
+  'helps.check':
+    '`check demo` instala y prueba un proyecto una vez, en una copia, y dice qué está en verde antes de cambiar nada',
+  'helps.plans':
+    '`plan: …` hace que una tarea de código empiece con un plan: llega como mensaje, tus palabras lo cambian, `yes` empieza el trabajo y `no` lo termina; `plan on` lo hace en todas las tareas de este chat, `plan off` en ninguna, `plan auto` en las grandes',
+  'helps.together':
+    '`race 3: …` pone a tres agentes a intentar lo mismo a la vez, `race claude, codex: …` a esos dos; eliges con un número. `split: one; two` hace partes a la vez, y `merge` las incorpora una tras otra',
   'helps.tasks': '`tasks` muestra las tareas de código de este chat',
-  'helps.undo': '`undo` deshace lo que cambió la última tarea de código, o las últimas ediciones y comandos, `undo all` todo, `redo` el último undo',
-  'helps.ship': '`ship` crea un pull request del proyecto y lo vigila hasta que se fusione, `ship and merge when green` además lo fusiona; `ship status`, `ship merge` y `ship stop` son para el que está abierto',
-  'helps.apps': '`apps` muestra lo que quedó en marcha, con su dirección; `app log` muestra lo que imprime, `app stop` lo termina',
-  'helps.remind': '`remind me to stretch in 20 minutes` o `remind me at 9:00 tomorrow to call Ann` lo dice entonces, una vez',
-  'helps.schedules': '`schedules` muestra lo que corre solo y tus recordatorios; `schedules remove 2` termina uno, por número o nombre',
+  'helps.undo':
+    '`undo` deshace lo que cambió la última tarea de código, o las últimas ediciones y comandos, `undo all` todo, `redo` el último undo',
+  'helps.ship':
+    '`ship` crea un pull request del proyecto y lo vigila hasta que se fusione, `ship and merge when green` además lo fusiona; `ship status`, `ship merge` y `ship stop` son para el que está abierto',
+  'helps.take':
+    '`take` con el archivo de `fetch hand-over` sigue una sesión de Claude Code o Codex que empezó en tu ordenador, `take: …` con palabras para su agente; `give` lleva allí la sesión de la última tarea, `give 2` la de la tarea 2',
+  'helps.apps':
+    '`apps` muestra lo que quedó en marcha, con su dirección; `app log` muestra lo que imprime, `app stop` lo termina',
+  'helps.remind':
+    '`remind me to stretch in 20 minutes` o `remind me at 9:00 tomorrow to call Ann` lo dice entonces, una vez',
+  'helps.schedules':
+    '`schedules` muestra lo que corre solo y tus recordatorios; `schedules remove 2` termina uno, por número o nombre',
   'helps.new': '`/new` o `clear` empieza otra conversación: lo que se dijo y se leyó antes queda atrás',
-  'helps.autonomy': '`supervised`, `cautious` y `autonomous` deciden cuánto hago sin preguntar; `supervised` también retira un `yes all`',
-  'helps.judged': '`judged` está entre cautious y autonomous: lo que permitiste con `always for this project` no se pregunta si encaja con tus palabras; `judged by MODEL` deja que un modelo lo decida',
+  'helps.autonomy':
+    '`supervised`, `cautious` y `autonomous` deciden cuánto hago sin preguntar; `supervised` también retira un `yes all`',
+  'helps.judged':
+    '`judged` está entre cautious y autonomous: lo que permitiste con `always for this project` no se pregunta si encaja con tus palabras; `judged by MODEL` deja que un modelo lo decida',
   'helps.rules': '`rules` muestra qué pregunto en tus proyectos, cuántas veces fue sí y no, y qué ya no se pregunta',
-  'helps.askAgain': '`ask again` retira lo que permitiste para siempre con `yes always for …` y `always for this project`',
-  'helps.preferences': '`preferences` muestra detalle, idioma, zona horaria, notificaciones y horas de silencio de este chat; di qué cambiar, por ejemplo «sin mensajes entre las 22 y las 7»',
-  'helps.memories': '`memories` muestra lo que recuerdo por ti; `forget 2` borra uno, `forget all memories` los borra todos',
-  'helps.egress': '`egress` muestra los servidores que las tareas pueden usar aquí; `egress remove example.com` retira uno. Una tarea que quiera otro te pregunta',
+  'helps.askAgain':
+    '`ask again` retira lo que permitiste para siempre con `yes always for …` y `always for this project`',
+  'helps.preferences':
+    '`preferences` muestra detalle, idioma, zona horaria, notificaciones y horas de silencio de este chat; di qué cambiar, por ejemplo «sin mensajes entre las 22 y las 7»',
+  'helps.memories':
+    '`memories` muestra lo que recuerdo por ti; `forget 2` borra uno, `forget all memories` los borra todos',
+  'helps.egress':
+    '`egress` muestra los servidores que las tareas pueden usar aquí; `egress remove example.com` retira uno. Una tarea que quiera otro te pregunta',
   'helps.tools': '`tools` muestra tus servidores MCP, herramientas y skills, y cuáles esperan tu sí',
-  'helps.trust': '`trust add +49 170 1234567` deja que alguien me escriba por WhatsApp, `trust remove …` lo retira, `trust list` dice quién puede',
-  'helps.trustTelegram': '`trust add telegram` crea un enlace para que alguien me escriba por Telegram, `trust remove telegram NAME` lo retira',
-  'helps.share': '`share demo with +49 170 1234567` deja que alguien de tu confianza use un proyecto; `unshare demo with …` lo retira, `shares` los muestra',
+  'helps.trust':
+    '`trust add +49 170 1234567` deja que alguien me escriba por WhatsApp, `trust remove …` lo retira, `trust list` dice quién puede',
+  'helps.trustTelegram':
+    '`trust add telegram` crea un enlace para que alguien me escriba por Telegram, `trust remove telegram NAME` lo retira',
+  'helps.share':
+    '`share demo with +49 170 1234567` deja que alguien de tu confianza use un proyecto; `unshare demo with …` lo retira, `shares` los muestra',
   'helps.telegram': '`telegram` crea un enlace que abre nuestro chat en Telegram',
-  'helps.groups': '`groups` muestra los grupos en los que estoy; con `answer in Family` respondo ahí, `stop answering in Family` lo termina',
-  'helps.export': '`export this chat` te envía como archivo todo lo que se dijo aquí; `export Family` hace lo mismo con otro chat',
-  'helps.sign': '`sign as Ada Lovelace <ada@example.com>` pone tu nombre en los commits, `sign as me` el que tiene git en esta máquina',
+  'helps.groups':
+    '`groups` muestra los grupos en los que estoy; con `answer in Family` respondo ahí, `stop answering in Family` lo termina',
+  'helps.export':
+    '`export this chat` te envía como archivo todo lo que se dijo aquí; `export Family` hace lo mismo con otro chat',
+  'helps.sign':
+    '`sign as Ada Lovelace <ada@example.com>` pone tu nombre en los commits, `sign as me` el que tiene git en esta máquina',
   'helps.usage': '`usage` dice cuántos tokens y cuánto dinero gastó este chat, hoy y en total',
-  'helps.model': '`model` dice qué modelo responde y cuáles más hay; `model NAME` elige uno para este chat, `model default` vuelve al de siempre',
+  'helps.model':
+    '`model` dice qué modelo responde y cuáles más hay; `model NAME` elige uno para este chat, `model default` vuelve al de siempre',
   'helps.version': '`version` dice qué versión es',
 };

@@ -148,6 +148,7 @@ export const fr: Translation = {
   'report.undo': 'Dis « {words} » pour revenir en arrière.',
   'report.failing': 'Les tests échouent ({command}) :',
   'report.untested': 'Pourquoi aucun test n’a été lancé : {why}.',
+  'report.testedBy': 'Son agent a testé avec {command}. Pour que je le fasse aussi, dis : {words}',
   'report.reached': 'Joint : {hosts}.',
   'report.sizes': '{host} ({sent} envoyés, {received} reçus)',
   'report.moreHosts': 'et {count} de plus ({sent} envoyés)',
@@ -409,24 +410,24 @@ export const fr: Translation = {
   'undo.these': 'Annulé ({steps}) : {changes}.',
   'undo.redone': 'Rétabli : {changes}.',
   'undo.redoneThese': 'Rétabli ({steps}) : {changes}.',
-  'undo.oneTask': '1 tâche',
-  'undo.tasks': '{count} tâches',
-  'undo.oneEdit': '1 modification',
-  'undo.edits': '{count} modifications',
-  'undo.oneCommand': '1 commande',
-  'undo.commands': '{count} commandes',
-  'undo.more': '{files} et {count} de plus',
-  'undo.noFile': 'aucun fichier n’a changé',
-  'undo.gone': '{files} n’est plus là',
-  'undo.allGone': '{files} ne sont plus là',
-  'undo.back': '{files} est de retour',
-  'undo.allBack': '{files} sont de retour',
-  'undo.there': '{files} est de nouveau là',
-  'undo.allThere': '{files} sont de nouveau là',
-  'undo.before': '{files} est comme avant',
-  'undo.allBefore': '{files} sont comme avant',
-  'undo.changed': '{files} est de nouveau modifié',
-  'undo.allChanged': '{files} sont de nouveau modifiés',
+  'undone.oneTask': '1 tâche',
+  'undone.tasks': '{count} tâches',
+  'undone.oneEdit': '1 modification',
+  'undone.edits': '{count} modifications',
+  'undone.oneCommand': '1 commande',
+  'undone.commands': '{count} commandes',
+  'undone.more': '{files} et {count} de plus',
+  'undone.noFile': 'aucun fichier n’a changé',
+  'undone.gone': '{files} n’est plus là',
+  'undone.allGone': '{files} ne sont plus là',
+  'undone.back': '{files} est de retour',
+  'undone.allBack': '{files} sont de retour',
+  'undone.there': '{files} est de nouveau là',
+  'undone.allThere': '{files} sont de nouveau là',
+  'undone.before': '{files} est comme avant',
+  'undone.allBefore': '{files} sont comme avant',
+  'undone.changed': '{files} est de nouveau modifié',
+  'undone.allChanged': '{files} sont de nouveau modifiés',
   'undo.commit': 'Son commit est annulé aussi.',
   'undo.commitAgain': 'Son commit est de nouveau là aussi.',
   'undo.branch': 'La branche {branch} est de nouveau active.',
@@ -471,6 +472,18 @@ export const fr: Translation = {
   'undo.switch': 'Passe d’abord sur une autre ; rien n’a été changé.',
   'undo.merged': 'Les commits de la tâche {task} sont maintenant dans {branches}.',
   'undo.revert': 'Annule-les là-bas avec git revert ; rien n’a été changé.',
+  'undo.branchChanged': 'La branche {branch} a changé depuis ; passe dessus et regarde d’abord.',
+  'undo.commitsOn': 'Les commits sont sur {place}, mais {other} est actif. Passe d’abord là-bas.',
+  'undo.laterCommits': 'Des commits plus récents ont changé les mêmes endroits de {files} ; rien n’a été changé.',
+  'undo.notMoved': 'git n’a pas pu déplacer la branche : {why}',
+  'undo.mergeThen':
+    'Un merge était en cours avant la tâche, et il y a depuis des commits plus récents ou publiés. Annule-les avec git ; rien n’a été changé.',
+  'undo.mergeStaged':
+    'Un merge était en cours avant la tâche, et quelque chose a été indexé depuis. Retire-le d’abord ; rien n’a été changé.',
+  'undo.otherGit':
+    'La tâche a supprimé le dossier git, et un autre dépôt a été créé ici depuis. Déplace d’abord son .git ; rien n’a été changé.',
+  'undo.overlooked': 'Ce que git doit ignorer reste tel quel, car l’index a changé depuis.',
+  'undo.unchangedAs': 'Rien n’a été changé : {why}.',
 
   'hosts.once': 'une fois',
   'hosts.task': 'cette tâche',
@@ -593,42 +606,78 @@ export const fr: Translation = {
   'helps.title': 'Mots qui marchent sans modèle :',
   'helps.know': 'Bon à savoir :',
   'helps.steer': 'un message pendant que je travaille me guide à l’étape suivante',
-  'helps.question': 'on répond à une question par son numéro, par un mot ou avec ses mots ; elle t’attend. Tant qu’il y en a une, des mots comme `/tasks` et `/autonomous` ont besoin de leur barre',
-  'helps.approval': 'on répond à une demande par `yes`, `no`, `skip` (continuer sans), `always` (et ne plus demander) ou `yes all` (et tout ce qui suit dans ce chat), ou par 👍 ou 👎',
-  'helps.others': 'après avoir lu du texte d’autres personnes, je demande avant que quelque chose quitte cette machine ou ait un effet durable ; `yes always for fetch` (ou `push`, `schedule`, …) l’autorise pour de bon dans ce chat',
-  'helps.more': '`more` montre la suite ou les détails d’une demande ; s’il y a plusieurs questions, `yes 2` en désigne une',
-  'helps.order': '`pause` met en pause une tâche de code, qui sinon travaille seule et rend compte, `resume` la fait continuer, `stop` l’arrête quand rien d’autre ne tourne ; `now` continue même si son modèle est à sa limite, `now codex` avec un autre agent',
-  'helps.tell': '`tell 1: …` dit quelque chose à une tâche de code en cours ; son agent l’entend quand il a fini ce qu’il fait',
+  'helps.question':
+    'on répond à une question par son numéro, par un mot ou avec ses mots ; elle t’attend. Tant qu’il y en a une, des mots comme `/tasks` et `/autonomous` ont besoin de leur barre',
+  'helps.approval':
+    'on répond à une demande par `yes`, `no`, `skip` (continuer sans), `always` (et ne plus demander) ou `yes all` (et tout ce qui suit dans ce chat), ou par 👍 ou 👎',
+  'helps.others':
+    'après avoir lu du texte d’autres personnes, je demande avant que quelque chose quitte cette machine ou ait un effet durable ; `yes always for fetch` (ou `push`, `schedule`, …) l’autorise pour de bon dans ce chat',
+  'helps.more':
+    '`more` montre la suite ou les détails d’une demande ; s’il y a plusieurs questions, `yes 2` en désigne une',
+  'helps.order':
+    '`pause` met en pause une tâche de code, qui sinon travaille seule et rend compte, `resume` la fait continuer, `stop` l’arrête quand rien d’autre ne tourne ; `now` continue même si son modèle est à sa limite, `now codex` avec un autre agent',
+  'helps.tell':
+    '`tell 1: …` dit quelque chose à une tâche de code en cours ; son agent l’entend quand il a fini ce qu’il fait',
   'helps.stop': '`stop` interrompt ce qui tourne ; ce qui est fait est gardé',
   'helps.status': '`status` dit ce qui tourne, ce que ça attend et ce que ça a utilisé',
-  'helps.help': '`help` montre quoi essayer ; `help tasks`, `help schedules`, `help trust` et `help all` en montrent plus',
-  'helps.bringIn': '`clone https://…` et `open /path/of/a/folder` apportent un de tes projets, `as NAME` sous un autre nom ; dans un terminal, glisse son dossier ici',
+  'helps.help':
+    '`help` montre quoi essayer ; `help tasks`, `help schedules`, `help trust` et `help all` en montrent plus',
+  'helps.bringIn':
+    '`clone https://…` et `open /path/of/a/folder` apportent un de tes projets, `as NAME` sous un autre nom ; dans un terminal, glisse son dossier ici',
   'helps.projects': '`projects` liste tes projets ; `project demo` en rend un actif',
-  'helps.plans': '`plan: …` fait commencer une tâche de code par un plan : il arrive en message, tes mots le changent, `yes` lance le travail et `no` l’arrête ; `plan on` le fait pour chaque tâche de ce chat, `plan off` pour aucune, `plan auto` pour les grosses',
-  'helps.together': '`race 3: …` fait essayer la même chose à trois agents à la fois, `race claude, codex: …` à ces deux-là ; tu choisis par un numéro. `split: one; two` fait faire des parties en même temps, et `merge` les reprend l’une après l’autre',
+  'helps.profile':
+    '`demo is tested by make check` dit comment un projet est testé, et de même comment il est installé, construit, vérifié et lancé ; `forget how demo is tested` le retire ; `project demo` montre tout',
+  'helps.check':
+    '`check demo` installe et teste un projet une fois, sur une copie, et dit ce qui est vert avant que rien ne change',
+  'helps.plans':
+    '`plan: …` fait commencer une tâche de code par un plan : il arrive en message, tes mots le changent, `yes` lance le travail et `no` l’arrête ; `plan on` le fait pour chaque tâche de ce chat, `plan off` pour aucune, `plan auto` pour les grosses',
+  'helps.together':
+    '`race 3: …` fait essayer la même chose à trois agents à la fois, `race claude, codex: …` à ces deux-là ; tu choisis par un numéro. `split: one; two` fait faire des parties en même temps, et `merge` les reprend l’une après l’autre',
   'helps.tasks': '`tasks` liste les tâches de code de ce chat',
-  'helps.undo': '`undo` annule ce que la dernière tâche de code, ou les dernières modifications et commandes, ont changé, `undo all` tout, `redo` le dernier undo',
-  'helps.ship': '`ship` crée une pull request du projet et la surveille jusqu’à sa fusion, `ship and merge when green` la fusionne aussi ; `ship status`, `ship merge` et `ship stop` concernent celle qui est ouverte',
-  'helps.apps': '`apps` liste ce qui tourne encore, avec son adresse ; `app log` montre ce que ça affiche, `app stop` l’arrête',
-  'helps.remind': '`remind me to stretch in 20 minutes` ou `remind me at 9:00 tomorrow to call Ann` le dit à ce moment-là, une fois',
-  'helps.schedules': '`schedules` liste ce qui tourne tout seul et tes rappels ; `schedules remove 2` en arrête un, par son numéro ou son nom',
-  'helps.new': '`/new` ou `clear` commence une nouvelle conversation : ce qui a été dit et lu avant est laissé derrière',
-  'helps.autonomy': '`supervised`, `cautious` et `autonomous` règlent ce que je fais sans demander ; `supervised` retire aussi un `yes all`',
-  'helps.judged': '`judged` est entre cautious et autonomous : ce que tu as autorisé avec `always for this project` n’est plus demandé si ça correspond à tes mots ; `judged by MODEL` laisse un modèle en décider',
-  'helps.rules': '`rules` liste ce que je demande dans tes projets, combien de fois c’était oui et non, et ce qui n’est plus demandé',
-  'helps.askAgain': '`ask again` retire ce que tu as autorisé pour de bon avec `yes always for …` et `always for this project`',
-  'helps.preferences': '`preferences` montre longueur, langue, fuseau horaire, notifications et heures calmes de ce chat ; dis ce qui doit changer, par exemple « pas de messages entre 22 h et 7 h »',
-  'helps.memories': '`memories` liste ce que je retiens pour toi ; `forget 2` en supprime un, `forget all memories` les supprime tous',
-  'helps.egress': '`egress` liste les serveurs que les tâches peuvent utiliser ici ; `egress remove example.com` en retire un. Une tâche qui en veut un autre te demande',
+  'helps.undo':
+    '`undo` annule ce que la dernière tâche de code, ou les dernières modifications et commandes, ont changé, `undo all` tout, `redo` le dernier undo',
+  'helps.ship':
+    '`ship` crée une pull request du projet et la surveille jusqu’à sa fusion, `ship and merge when green` la fusionne aussi ; `ship status`, `ship merge` et `ship stop` concernent celle qui est ouverte',
+  'helps.take':
+    '`take` avec le fichier de `fetch hand-over` continue une session de Claude Code ou Codex commencée sur ton ordinateur, `take: …` avec des mots pour son agent ; `give` y apporte la session de la dernière tâche, `give 2` celle de la tâche 2',
+  'helps.apps':
+    '`apps` liste ce qui tourne encore, avec son adresse ; `app log` montre ce que ça affiche, `app stop` l’arrête',
+  'helps.remind':
+    '`remind me to stretch in 20 minutes` ou `remind me at 9:00 tomorrow to call Ann` le dit à ce moment-là, une fois',
+  'helps.schedules':
+    '`schedules` liste ce qui tourne tout seul et tes rappels ; `schedules remove 2` en arrête un, par son numéro ou son nom',
+  'helps.new':
+    '`/new` ou `clear` commence une nouvelle conversation : ce qui a été dit et lu avant est laissé derrière',
+  'helps.autonomy':
+    '`supervised`, `cautious` et `autonomous` règlent ce que je fais sans demander ; `supervised` retire aussi un `yes all`',
+  'helps.judged':
+    '`judged` est entre cautious et autonomous : ce que tu as autorisé avec `always for this project` n’est plus demandé si ça correspond à tes mots ; `judged by MODEL` laisse un modèle en décider',
+  'helps.rules':
+    '`rules` liste ce que je demande dans tes projets, combien de fois c’était oui et non, et ce qui n’est plus demandé',
+  'helps.askAgain':
+    '`ask again` retire ce que tu as autorisé pour de bon avec `yes always for …` et `always for this project`',
+  'helps.preferences':
+    '`preferences` montre longueur, langue, fuseau horaire, notifications et heures calmes de ce chat ; dis ce qui doit changer, par exemple « pas de messages entre 22 h et 7 h »',
+  'helps.memories':
+    '`memories` liste ce que je retiens pour toi ; `forget 2` en supprime un, `forget all memories` les supprime tous',
+  'helps.egress':
+    '`egress` liste les serveurs que les tâches peuvent utiliser ici ; `egress remove example.com` en retire un. Une tâche qui en veut un autre te demande',
   'helps.tools': '`tools` liste tes serveurs MCP, outils et skills, et lesquels attendent ton oui',
-  'helps.trust': '`trust add +49 170 1234567` permet à quelqu’un de m’écrire sur WhatsApp, `trust remove …` le retire, `trust list` dit qui peut',
-  'helps.trustTelegram': '`trust add telegram` crée un lien pour que quelqu’un m’écrive sur Telegram, `trust remove telegram NAME` le retire',
-  'helps.share': '`share demo with +49 170 1234567` laisse une personne de confiance utiliser un projet ; `unshare demo with …` le retire, `shares` les liste',
+  'helps.trust':
+    '`trust add +49 170 1234567` permet à quelqu’un de m’écrire sur WhatsApp, `trust remove …` le retire, `trust list` dit qui peut',
+  'helps.trustTelegram':
+    '`trust add telegram` crée un lien pour que quelqu’un m’écrive sur Telegram, `trust remove telegram NAME` le retire',
+  'helps.share':
+    '`share demo with +49 170 1234567` laisse une personne de confiance utiliser un projet ; `unshare demo with …` le retire, `shares` les liste',
   'helps.telegram': '`telegram` crée un lien qui ouvre notre chat sur Telegram',
-  'helps.groups': '`groups` liste les groupes où je suis ; avec `answer in Family` j’y réponds, `stop answering in Family` l’arrête',
-  'helps.export': '`export this chat` t’envoie en fichier tout ce qui a été dit ici ; `export Family` fait de même pour un autre chat',
-  'helps.sign': '`sign as Ada Lovelace <ada@example.com>` met ton nom sur les commits, `sign as me` celui que git a sur cette machine',
+  'helps.groups':
+    '`groups` liste les groupes où je suis ; avec `answer in Family` j’y réponds, `stop answering in Family` l’arrête',
+  'helps.export':
+    '`export this chat` t’envoie en fichier tout ce qui a été dit ici ; `export Family` fait de même pour un autre chat',
+  'helps.sign':
+    '`sign as Ada Lovelace <ada@example.com>` met ton nom sur les commits, `sign as me` celui que git a sur cette machine',
   'helps.usage': '`usage` dit combien de tokens et d’argent ce chat a utilisés, aujourd’hui et en tout',
-  'helps.model': '`model` dit quel modèle répond et lesquels il y a d’autre ; `model NAME` en prend un pour ce chat, `model default` reprend l’habituel',
+  'helps.model':
+    '`model` dit quel modèle répond et lesquels il y a d’autre ; `model NAME` en prend un pour ce chat, `model default` reprend l’habituel',
   'helps.version': '`version` dit quelle version c’est',
 };

@@ -139,6 +139,7 @@ export const hi: Translation = {
   'report.undo': 'वापस लेने के लिए “{words}” लिखिए।',
   'report.failing': 'टेस्ट फ़ेल हैं ({command}):',
   'report.untested': 'टेस्ट क्यों नहीं चले: {why}।',
+  'report.testedBy': 'एजेंट ने {command} से टेस्ट किया। आगे से यही हो, इसके लिए लिखिए: {words}',
   'report.reached': 'इन तक पहुँचा: {hosts}।',
   'report.sizes': '{host} ({sent} भेजा, {received} मिला)',
   'report.moreHosts': 'और {count} ({sent} भेजा)',
@@ -386,24 +387,24 @@ export const hi: Translation = {
   'undo.these': 'वापस लिया ({steps}): {changes}।',
   'undo.redone': 'फिर से किया: {changes}।',
   'undo.redoneThese': 'फिर से किया ({steps}): {changes}।',
-  'undo.oneTask': '1 काम',
-  'undo.tasks': '{count} काम',
-  'undo.oneEdit': '1 एडिट',
-  'undo.edits': '{count} एडिट',
-  'undo.oneCommand': '1 कमांड',
-  'undo.commands': '{count} कमांड',
-  'undo.more': '{files} और {count}',
-  'undo.noFile': 'कोई फ़ाइल नहीं बदली',
-  'undo.gone': '{files} फिर हट गई',
-  'undo.allGone': '{files} फिर हट गईं',
-  'undo.back': '{files} वापस आ गई',
-  'undo.allBack': '{files} वापस आ गईं',
-  'undo.there': '{files} फिर से है',
-  'undo.allThere': '{files} फिर से हैं',
-  'undo.before': '{files} पहले जैसी है',
-  'undo.allBefore': '{files} पहले जैसी हैं',
-  'undo.changed': '{files} फिर बदली हुई है',
-  'undo.allChanged': '{files} फिर बदली हुई हैं',
+  'undone.oneTask': '1 काम',
+  'undone.tasks': '{count} काम',
+  'undone.oneEdit': '1 एडिट',
+  'undone.edits': '{count} एडिट',
+  'undone.oneCommand': '1 कमांड',
+  'undone.commands': '{count} कमांड',
+  'undone.more': '{files} और {count}',
+  'undone.noFile': 'कोई फ़ाइल नहीं बदली',
+  'undone.gone': '{files} फिर हट गई',
+  'undone.allGone': '{files} फिर हट गईं',
+  'undone.back': '{files} वापस आ गई',
+  'undone.allBack': '{files} वापस आ गईं',
+  'undone.there': '{files} फिर से है',
+  'undone.allThere': '{files} फिर से हैं',
+  'undone.before': '{files} पहले जैसी है',
+  'undone.allBefore': '{files} पहले जैसी हैं',
+  'undone.changed': '{files} फिर बदली हुई है',
+  'undone.allChanged': '{files} फिर बदली हुई हैं',
   'undo.commit': 'इसका कमिट भी वापस लिया गया।',
   'undo.commitAgain': 'इसका कमिट भी फिर से है।',
   'undo.branch': 'ब्रांच {branch} फिर से चालू है।',
@@ -448,6 +449,17 @@ export const hi: Translation = {
   'undo.switch': 'पहले किसी और पर जाइए; कुछ नहीं बदला गया।',
   'undo.merged': 'काम {task} के कमिट अब {branches} में हैं।',
   'undo.revert': 'उन्हें वहाँ git revert से वापस लीजिए; कुछ नहीं बदला गया।',
+  'undo.branchChanged': 'ब्रांच {branch} तब से बदली है; पहले उस पर जाकर देखिए।',
+  'undo.commitsOn': 'कमिट {place} पर हैं, पर {other} चालू है। पहले वहाँ जाइए।',
+  'undo.laterCommits': 'बाद के कमिट ने {files} की वही जगहें बदलीं; कुछ नहीं बदला गया।',
+  'undo.notMoved': 'git ब्रांच को नहीं हटा सका: {why}',
+  'undo.mergeThen':
+    'काम से पहले एक merge चल रहा था, और उसके बाद के या प्रकाशित कमिट मौजूद हैं। उन्हें git से वापस लीजिए; कुछ नहीं बदला गया।',
+  'undo.mergeStaged': 'काम से पहले एक merge चल रहा था, और तब से कुछ staged हुआ। पहले उसे हटाइए; कुछ नहीं बदला गया।',
+  'undo.otherGit':
+    'काम ने git फ़ोल्डर हटा दिया, और तब से यहाँ दूसरी रिपॉज़िटरी बनी है। पहले उसका .git कहीं और रखिए; कुछ नहीं बदला गया।',
+  'undo.overlooked': 'git को जिसे अनदेखा करना है वह वैसा ही रहेगा, क्योंकि index तब से बदला है।',
+  'undo.unchangedAs': 'कुछ नहीं बदला गया: {why}।',
 
   'hosts.once': 'एक बार',
   'hosts.task': 'यह काम',
@@ -559,42 +571,70 @@ export const hi: Translation = {
   'helps.title': 'शब्द जिन्हें मॉडल की ज़रूरत नहीं:',
   'helps.know': 'जानने की बातें:',
   'helps.steer': 'काम के दौरान भेजा गया संदेश अगले कदम पर दिशा देता है',
-  'helps.question': 'सवाल का जवाब नंबर, किसी शब्द या अपने शब्दों में दीजिए; वह आपका इंतज़ार करता है। जब तक कोई सवाल खुला है, `/tasks` और `/autonomous` जैसे शब्दों को स्लैश चाहिए',
-  'helps.approval': 'इजाज़त का जवाब `yes`, `no`, `skip` (इसके बिना आगे), `always` (और आगे न पूछें) या `yes all` (और इस चैट में आगे सब कुछ) से, या 👍 या 👎 से दीजिए',
-  'helps.others': 'दूसरों का लिखा पढ़ने के बाद, इस मशीन से कुछ बाहर जाने या स्थायी असर होने से पहले पूछा जाता है; `yes always for fetch` (या `push`, `schedule`, …) इस चैट में हमेशा के लिए इजाज़त देता है',
+  'helps.question':
+    'सवाल का जवाब नंबर, किसी शब्द या अपने शब्दों में दीजिए; वह आपका इंतज़ार करता है। जब तक कोई सवाल खुला है, `/tasks` और `/autonomous` जैसे शब्दों को स्लैश चाहिए',
+  'helps.approval':
+    'इजाज़त का जवाब `yes`, `no`, `skip` (इसके बिना आगे), `always` (और आगे न पूछें) या `yes all` (और इस चैट में आगे सब कुछ) से, या 👍 या 👎 से दीजिए',
+  'helps.others':
+    'दूसरों का लिखा पढ़ने के बाद, इस मशीन से कुछ बाहर जाने या स्थायी असर होने से पहले पूछा जाता है; `yes always for fetch` (या `push`, `schedule`, …) इस चैट में हमेशा के लिए इजाज़त देता है',
   'helps.more': '`more` बाकी हिस्सा या ब्योरा दिखाता है; कई सवाल खुले हों तो `yes 2` उनमें से एक बताता है',
-  'helps.order': '`pause` कोडिंग काम को रोकता है, जो वरना अपने-आप चलता और खबर देता है, `resume` उसे आगे बढ़ाता है, `stop` उसे खत्म करता है जब और कुछ न चल रहा हो; `now` मॉडल की सीमा के बावजूद आगे बढ़ता है, `now codex` दूसरे एजेंट के साथ',
+  'helps.order':
+    '`pause` कोडिंग काम को रोकता है, जो वरना अपने-आप चलता और खबर देता है, `resume` उसे आगे बढ़ाता है, `stop` उसे खत्म करता है जब और कुछ न चल रहा हो; `now` मॉडल की सीमा के बावजूद आगे बढ़ता है, `now codex` दूसरे एजेंट के साथ',
   'helps.tell': '`tell 1: …` चल रहे कोडिंग काम को कुछ बताता है; एजेंट मौजूदा काम पूरा करते ही उसे सुनता है',
   'helps.stop': '`stop` चल रहे काम को रोकता है; जो हो चुका वह सुरक्षित रहता है',
   'helps.status': '`status` बताता है कि क्या चल रहा है, किसका इंतज़ार है और कितना खर्च हुआ',
   'helps.help': '`help` दिखाता है कि क्या आज़माएँ; `help tasks`, `help schedules`, `help trust` और `help all` और दिखाते हैं',
-  'helps.bringIn': '`clone https://…` और `open /path/of/a/folder` आपका प्रोजेक्ट लाते हैं, `as NAME` दूसरे नाम से; टर्मिनल में उसका फ़ोल्डर यहाँ खींच लाइए',
+  'helps.bringIn':
+    '`clone https://…` और `open /path/of/a/folder` आपका प्रोजेक्ट लाते हैं, `as NAME` दूसरे नाम से; टर्मिनल में उसका फ़ोल्डर यहाँ खींच लाइए',
   'helps.projects': '`projects` आपके प्रोजेक्ट दिखाता है; `project demo` उनमें से एक को चालू करता है',
-  'helps.plans': '`plan: …` से कोडिंग काम योजना से शुरू होता है: वह संदेश में आती है, आपके शब्द उसे बदलते हैं, `yes` काम शुरू करता है और `no` खत्म; `plan on` इस चैट के हर काम में ऐसा करता है, `plan off` किसी में नहीं, `plan auto` बड़े कामों में',
-  'helps.together': '`race 3: …` तीन एजेंटों से एक साथ वही काम करवाता है, `race claude, codex: …` इन दो से; आप नंबर से चुनते हैं। `split: one; two` हिस्से एक साथ करवाता है, और `merge` उन्हें एक-एक करके लाता है',
+  'helps.profile':
+    '`demo is tested by make check` बताता है कि प्रोजेक्ट कैसे टेस्ट होता है, और इसी तरह कैसे इंस्टॉल, बिल्ड, लिंट और चलाया जाता है; `forget how demo is tested` उसे वापस लेता है; `project demo` सब दिखाता है',
+  'helps.check':
+    '`check demo` प्रोजेक्ट को एक बार उसकी कॉपी पर इंस्टॉल और टेस्ट करता है, और कुछ बदलने से पहले बताता है कि क्या हरा है',
+  'helps.plans':
+    '`plan: …` से कोडिंग काम योजना से शुरू होता है: वह संदेश में आती है, आपके शब्द उसे बदलते हैं, `yes` काम शुरू करता है और `no` खत्म; `plan on` इस चैट के हर काम में ऐसा करता है, `plan off` किसी में नहीं, `plan auto` बड़े कामों में',
+  'helps.together':
+    '`race 3: …` तीन एजेंटों से एक साथ वही काम करवाता है, `race claude, codex: …` इन दो से; आप नंबर से चुनते हैं। `split: one; two` हिस्से एक साथ करवाता है, और `merge` उन्हें एक-एक करके लाता है',
   'helps.tasks': '`tasks` इस चैट के कोडिंग काम दिखाता है',
   'helps.undo': '`undo` पिछले कोडिंग काम, या पिछले एडिट और कमांड के बदलाव वापस लेता है, `undo all` सब कुछ, `redo` पिछला undo',
-  'helps.ship': '`ship` प्रोजेक्ट की पुल रिक्वेस्ट बनाकर मर्ज होने तक उस पर नज़र रखता है, `ship and merge when green` उसे मर्ज भी करता है; `ship status`, `ship merge` और `ship stop` खुली वाली के लिए हैं',
+  'helps.ship':
+    '`ship` प्रोजेक्ट की पुल रिक्वेस्ट बनाकर मर्ज होने तक उस पर नज़र रखता है, `ship and merge when green` उसे मर्ज भी करता है; `ship status`, `ship merge` और `ship stop` खुली वाली के लिए हैं',
+  'helps.take':
+    '`take`, `fetch hand-over` की फ़ाइल के साथ, आपके कंप्यूटर पर शुरू हुआ Claude Code या Codex का सत्र आगे बढ़ाता है, `take: …` एजेंट के लिए शब्दों के साथ; `give` पिछले काम का सत्र वहाँ ले जाता है, `give 2` काम 2 का',
   'helps.apps': '`apps` चलते हुए ऐप उनके पते के साथ दिखाता है; `app log` उनका आउटपुट दिखाता है, `app stop` बंद करता है',
-  'helps.remind': '`remind me to stretch in 20 minutes` या `remind me at 9:00 tomorrow to call Ann` उसी समय एक बार याद दिलाता है',
-  'helps.schedules': '`schedules` दिखाता है कि अपने-आप क्या चलता है और क्या याद दिलाया जाएगा; `schedules remove 2` नंबर या नाम से एक को खत्म करता है',
+  'helps.remind':
+    '`remind me to stretch in 20 minutes` या `remind me at 9:00 tomorrow to call Ann` उसी समय एक बार याद दिलाता है',
+  'helps.schedules':
+    '`schedules` दिखाता है कि अपने-आप क्या चलता है और क्या याद दिलाया जाएगा; `schedules remove 2` नंबर या नाम से एक को खत्म करता है',
   'helps.new': '`/new` या `clear` नई बातचीत शुरू करता है: पहले कहा और पढ़ा गया पीछे छूट जाता है',
-  'helps.autonomy': '`supervised`, `cautious` और `autonomous` तय करते हैं कि बिना पूछे कितना हो; `supervised` `yes all` को भी वापस लेता है',
-  'helps.judged': '`judged` cautious और autonomous के बीच है: `always for this project` से जो मंज़ूर किया, वह आपके शब्दों से मेल खाने पर नहीं पूछा जाता; `judged by MODEL` में यह मॉडल तय करता है',
+  'helps.autonomy':
+    '`supervised`, `cautious` और `autonomous` तय करते हैं कि बिना पूछे कितना हो; `supervised` `yes all` को भी वापस लेता है',
+  'helps.judged':
+    '`judged` cautious और autonomous के बीच है: `always for this project` से जो मंज़ूर किया, वह आपके शब्दों से मेल खाने पर नहीं पूछा जाता; `judged by MODEL` में यह मॉडल तय करता है',
   'helps.rules': '`rules` दिखाता है कि आपके प्रोजेक्ट में क्या पूछा जाता है, कितनी बार हाँ और ना हुई, और क्या अब नहीं पूछा जाता',
-  'helps.askAgain': '`ask again` वह वापस लेता है जो आपने `yes always for …` और `always for this project` से हमेशा के लिए मंज़ूर किया',
-  'helps.preferences': '`preferences` इस चैट का विस्तार, भाषा, समय क्षेत्र, सूचनाएँ और शांत समय दिखाता है; बस बताइए क्या बदलना है, जैसे “22 से 7 बजे के बीच कोई संदेश नहीं”',
-  'helps.memories': '`memories` दिखाता है कि आपके लिए क्या याद रखा है; `forget 2` एक को हटाता है, `forget all memories` सबको',
-  'helps.egress': '`egress` वे होस्ट दिखाता है जिन तक यहाँ के काम पहुँच सकते हैं; `egress remove example.com` एक को वापस लेता है। किसी और होस्ट के लिए काम आपसे पूछता है',
+  'helps.askAgain':
+    '`ask again` वह वापस लेता है जो आपने `yes always for …` और `always for this project` से हमेशा के लिए मंज़ूर किया',
+  'helps.preferences':
+    '`preferences` इस चैट का विस्तार, भाषा, समय क्षेत्र, सूचनाएँ और शांत समय दिखाता है; बस बताइए क्या बदलना है, जैसे “22 से 7 बजे के बीच कोई संदेश नहीं”',
+  'helps.memories':
+    '`memories` दिखाता है कि आपके लिए क्या याद रखा है; `forget 2` एक को हटाता है, `forget all memories` सबको',
+  'helps.egress':
+    '`egress` वे होस्ट दिखाता है जिन तक यहाँ के काम पहुँच सकते हैं; `egress remove example.com` एक को वापस लेता है। किसी और होस्ट के लिए काम आपसे पूछता है',
   'helps.tools': '`tools` आपके MCP सर्वर, टूल और skill दिखाता है, और कौन-से आपकी हाँ का इंतज़ार कर रहे हैं',
-  'helps.trust': '`trust add +49 170 1234567` किसी को WhatsApp पर लिखने देता है, `trust remove …` उसे वापस लेता है, `trust list` बताता है कि कौन लिख सकता है',
-  'helps.trustTelegram': '`trust add telegram` एक लिंक बनाता है जिससे कोई Telegram पर लिख सके, `trust remove telegram NAME` उसे वापस लेता है',
-  'helps.share': '`share demo with +49 170 1234567` आपके भरोसे के व्यक्ति को प्रोजेक्ट इस्तेमाल करने देता है; `unshare demo with …` उसे वापस लेता है, `shares` सब दिखाता है',
+  'helps.trust':
+    '`trust add +49 170 1234567` किसी को WhatsApp पर लिखने देता है, `trust remove …` उसे वापस लेता है, `trust list` बताता है कि कौन लिख सकता है',
+  'helps.trustTelegram':
+    '`trust add telegram` एक लिंक बनाता है जिससे कोई Telegram पर लिख सके, `trust remove telegram NAME` उसे वापस लेता है',
+  'helps.share':
+    '`share demo with +49 170 1234567` आपके भरोसे के व्यक्ति को प्रोजेक्ट इस्तेमाल करने देता है; `unshare demo with …` उसे वापस लेता है, `shares` सब दिखाता है',
   'helps.telegram': '`telegram` एक लिंक बनाता है जो Telegram पर हमारी चैट खोलता है',
-  'helps.groups': '`groups` वे ग्रुप दिखाता है जिनमें मैं हूँ; `answer in Family` से वहाँ जवाब दिए जाते हैं, `stop answering in Family` इसे बंद करता है',
+  'helps.groups':
+    '`groups` वे ग्रुप दिखाता है जिनमें मैं हूँ; `answer in Family` से वहाँ जवाब दिए जाते हैं, `stop answering in Family` इसे बंद करता है',
   'helps.export': '`export this chat` यहाँ कही गई हर बात फ़ाइल में भेजता है; `export Family` दूसरी चैट के लिए यही करता है',
-  'helps.sign': '`sign as Ada Lovelace <ada@example.com>` कमिट पर आपका नाम लगाता है, `sign as me` वह नाम जो इस मशीन के git में है',
+  'helps.sign':
+    '`sign as Ada Lovelace <ada@example.com>` कमिट पर आपका नाम लगाता है, `sign as me` वह नाम जो इस मशीन के git में है',
   'helps.usage': '`usage` बताता है कि इस चैट ने आज और कुल मिलाकर कितने टोकन और कितना पैसा खर्च किया',
-  'helps.model': '`model` बताता है कि कौन-सा मॉडल जवाब देता है और कौन-से और हैं; `model NAME` इस चैट के लिए एक चुनता है, `model default` फिर से आम वाला',
+  'helps.model':
+    '`model` बताता है कि कौन-सा मॉडल जवाब देता है और कौन-से और हैं; `model NAME` इस चैट के लिए एक चुनता है, `model default` फिर से आम वाला',
   'helps.version': '`version` बताता है कि यह कौन-सा संस्करण है',
 };

@@ -144,6 +144,7 @@ export const pt: Translation = {
   'report.undo': 'Diga “{words}” para desfazer.',
   'report.failing': 'Os testes falham ({command}):',
   'report.untested': 'Por que nenhum teste rodou: {why}.',
+  'report.testedBy': 'O agente testou com {command}. Para eu também fazer isso, diga: {words}',
   'report.reached': 'Acessado: {hosts}.',
   'report.sizes': '{host} ({sent} enviados, {received} recebidos)',
   'report.moreHosts': 'e mais {count} ({sent} enviados)',
@@ -394,24 +395,24 @@ export const pt: Translation = {
   'undo.these': 'Desfeito ({steps}): {changes}.',
   'undo.redone': 'Refeito: {changes}.',
   'undo.redoneThese': 'Refeito ({steps}): {changes}.',
-  'undo.oneTask': '1 tarefa',
-  'undo.tasks': '{count} tarefas',
-  'undo.oneEdit': '1 edição',
-  'undo.edits': '{count} edições',
-  'undo.oneCommand': '1 comando',
-  'undo.commands': '{count} comandos',
-  'undo.more': '{files} e mais {count}',
-  'undo.noFile': 'nenhum arquivo mudou',
-  'undo.gone': '{files} sumiu de novo',
-  'undo.allGone': '{files} sumiram de novo',
-  'undo.back': '{files} está de volta',
-  'undo.allBack': '{files} estão de volta',
-  'undo.there': '{files} está lá de novo',
-  'undo.allThere': '{files} estão lá de novo',
-  'undo.before': '{files} está como antes',
-  'undo.allBefore': '{files} estão como antes',
-  'undo.changed': '{files} está mudado de novo',
-  'undo.allChanged': '{files} estão mudados de novo',
+  'undone.oneTask': '1 tarefa',
+  'undone.tasks': '{count} tarefas',
+  'undone.oneEdit': '1 edição',
+  'undone.edits': '{count} edições',
+  'undone.oneCommand': '1 comando',
+  'undone.commands': '{count} comandos',
+  'undone.more': '{files} e mais {count}',
+  'undone.noFile': 'nenhum arquivo mudou',
+  'undone.gone': '{files} sumiu de novo',
+  'undone.allGone': '{files} sumiram de novo',
+  'undone.back': '{files} está de volta',
+  'undone.allBack': '{files} estão de volta',
+  'undone.there': '{files} está lá de novo',
+  'undone.allThere': '{files} estão lá de novo',
+  'undone.before': '{files} está como antes',
+  'undone.allBefore': '{files} estão como antes',
+  'undone.changed': '{files} está mudado de novo',
+  'undone.allChanged': '{files} estão mudados de novo',
   'undo.commit': 'O commit também foi desfeito.',
   'undo.commitAgain': 'O commit também está lá de novo.',
   'undo.branch': 'A branch {branch} está ativa de novo.',
@@ -456,6 +457,18 @@ export const pt: Translation = {
   'undo.switch': 'Mude para outra primeiro; nada foi mudado.',
   'undo.merged': 'Os commits da tarefa {task} já estão em {branches}.',
   'undo.revert': 'Desfaça lá com git revert; nada foi mudado.',
+  'undo.branchChanged': 'A branch {branch} mudou desde então; mude para ela e veja primeiro.',
+  'undo.commitsOn': 'Os commits estão em {place}, mas {other} está ativo. Mude para lá primeiro.',
+  'undo.laterCommits': 'Commits posteriores mudaram os mesmos lugares de {files}; nada foi mudado.',
+  'undo.notMoved': 'O git não conseguiu mover a branch: {why}',
+  'undo.mergeThen':
+    'Antes da tarefa havia um merge em andamento, e desde então há commits posteriores ou publicados. Desfaça com git; nada foi mudado.',
+  'undo.mergeStaged':
+    'Antes da tarefa havia um merge em andamento, e desde então algo entrou em stage. Tire primeiro; nada foi mudado.',
+  'undo.otherGit':
+    'A tarefa removeu a pasta do git, e desde então outro repositório foi criado aqui. Mova o .git dele primeiro; nada foi mudado.',
+  'undo.overlooked': 'O que o git deve ignorar fica como está, porque o índice mudou desde então.',
+  'undo.unchangedAs': 'Nada foi mudado: {why}.',
 
   'hosts.once': 'uma vez',
   'hosts.task': 'esta tarefa',
@@ -576,42 +589,75 @@ export const pt: Translation = {
   'helps.title': 'Palavras que não precisam de modelo:',
   'helps.know': 'Bom saber:',
   'helps.steer': 'uma mensagem enquanto trabalho me guia no próximo passo',
-  'helps.question': 'uma pergunta se responde com o número, com uma palavra ou com as suas palavras; ela espera você. Enquanto uma espera, palavras como `/tasks` e `/autonomous` precisam da barra',
-  'helps.approval': 'uma permissão se responde com `yes`, `no`, `skip` (seguir sem isso), `always` (e parar de perguntar) ou `yes all` (e tudo o que vier neste chat), ou com 👍 ou 👎',
-  'helps.others': 'depois de ler texto de outros, pergunto antes que algo saia desta máquina ou tenha efeito duradouro; `yes always for fetch` (ou `push`, `schedule`, …) permite isso para sempre neste chat',
-  'helps.more': '`more` mostra o resto ou os detalhes de uma permissão; se várias perguntas esperam, `yes 2` escolhe uma',
-  'helps.order': '`pause` pausa uma tarefa de código, que senão trabalha sozinha e avisa, `resume` deixa continuar, `stop` encerra quando nada mais roda; `now` continua mesmo com o modelo no limite, `now codex` com outro agente',
-  'helps.tell': '`tell 1: …` diz algo a uma tarefa de código em andamento; o agente ouve quando acabar o que está fazendo',
+  'helps.question':
+    'uma pergunta se responde com o número, com uma palavra ou com as suas palavras; ela espera você. Enquanto uma espera, palavras como `/tasks` e `/autonomous` precisam da barra',
+  'helps.approval':
+    'uma permissão se responde com `yes`, `no`, `skip` (seguir sem isso), `always` (e parar de perguntar) ou `yes all` (e tudo o que vier neste chat), ou com 👍 ou 👎',
+  'helps.others':
+    'depois de ler texto de outros, pergunto antes que algo saia desta máquina ou tenha efeito duradouro; `yes always for fetch` (ou `push`, `schedule`, …) permite isso para sempre neste chat',
+  'helps.more':
+    '`more` mostra o resto ou os detalhes de uma permissão; se várias perguntas esperam, `yes 2` escolhe uma',
+  'helps.order':
+    '`pause` pausa uma tarefa de código, que senão trabalha sozinha e avisa, `resume` deixa continuar, `stop` encerra quando nada mais roda; `now` continua mesmo com o modelo no limite, `now codex` com outro agente',
+  'helps.tell':
+    '`tell 1: …` diz algo a uma tarefa de código em andamento; o agente ouve quando acabar o que está fazendo',
   'helps.stop': '`stop` interrompe o que está rodando; o que foi feito fica',
   'helps.status': '`status` diz o que está rodando, o que espera e quanto já usou',
-  'helps.help': '`help` mostra o que experimentar; `help tasks`, `help schedules`, `help trust` e `help all` mostram mais',
-  'helps.bringIn': '`clone https://…` e `open /path/of/a/folder` trazem um projeto seu, `as NAME` com outro nome; num terminal, arraste a pasta para cá',
+  'helps.help':
+    '`help` mostra o que experimentar; `help tasks`, `help schedules`, `help trust` e `help all` mostram mais',
+  'helps.bringIn':
+    '`clone https://…` e `open /path/of/a/folder` trazem um projeto seu, `as NAME` com outro nome; num terminal, arraste a pasta para cá',
   'helps.projects': '`projects` mostra os seus projetos; `project demo` torna um deles o ativo',
-  'helps.plans': '`plan: …` faz uma tarefa de código começar com um plano: ele chega como mensagem, as suas palavras mudam o plano, `yes` começa o trabalho e `no` encerra; `plan on` faz isso em todas as tarefas deste chat, `plan off` em nenhuma, `plan auto` nas grandes',
-  'helps.together': '`race 3: …` põe três agentes para tentar a mesma coisa ao mesmo tempo, `race claude, codex: …` esses dois; você escolhe por um número. `split: one; two` faz partes ao mesmo tempo, e `merge` traz uma depois da outra',
+  'helps.profile':
+    '`demo is tested by make check` diz como um projeto é testado, e do mesmo jeito como é instalado, construído, verificado e rodado; `forget how demo is tested` desfaz; `project demo` mostra tudo',
+  'helps.check':
+    '`check demo` instala e testa um projeto uma vez, numa cópia, e diz o que está verde antes de mudar qualquer coisa',
+  'helps.plans':
+    '`plan: …` faz uma tarefa de código começar com um plano: ele chega como mensagem, as suas palavras mudam o plano, `yes` começa o trabalho e `no` encerra; `plan on` faz isso em todas as tarefas deste chat, `plan off` em nenhuma, `plan auto` nas grandes',
+  'helps.together':
+    '`race 3: …` põe três agentes para tentar a mesma coisa ao mesmo tempo, `race claude, codex: …` esses dois; você escolhe por um número. `split: one; two` faz partes ao mesmo tempo, e `merge` traz uma depois da outra',
   'helps.tasks': '`tasks` mostra as tarefas de código deste chat',
-  'helps.undo': '`undo` desfaz o que a última tarefa de código mudou, ou as últimas edições e comandos, `undo all` tudo, `redo` o último undo',
-  'helps.ship': '`ship` cria um pull request do projeto e acompanha até o merge, `ship and merge when green` também faz o merge; `ship status`, `ship merge` e `ship stop` são para o que está aberto',
+  'helps.undo':
+    '`undo` desfaz o que a última tarefa de código mudou, ou as últimas edições e comandos, `undo all` tudo, `redo` o último undo',
+  'helps.ship':
+    '`ship` cria um pull request do projeto e acompanha até o merge, `ship and merge when green` também faz o merge; `ship status`, `ship merge` e `ship stop` são para o que está aberto',
+  'helps.take':
+    '`take` com o arquivo de `fetch hand-over` continua uma sessão do Claude Code ou do Codex que começou no seu computador, `take: …` com palavras para o agente; `give` leva para lá a sessão da última tarefa, `give 2` a da tarefa 2',
   'helps.apps': '`apps` mostra o que ficou rodando, com o endereço; `app log` mostra a saída, `app stop` encerra',
-  'helps.remind': '`remind me to stretch in 20 minutes` ou `remind me at 9:00 tomorrow to call Ann` avisa na hora, uma vez',
-  'helps.schedules': '`schedules` mostra o que roda sozinho e os seus lembretes; `schedules remove 2` encerra um, pelo número ou nome',
+  'helps.remind':
+    '`remind me to stretch in 20 minutes` ou `remind me at 9:00 tomorrow to call Ann` avisa na hora, uma vez',
+  'helps.schedules':
+    '`schedules` mostra o que roda sozinho e os seus lembretes; `schedules remove 2` encerra um, pelo número ou nome',
   'helps.new': '`/new` ou `clear` começa outra conversa: o que foi dito e lido antes fica para trás',
-  'helps.autonomy': '`supervised`, `cautious` e `autonomous` definem quanto eu faço sem perguntar; `supervised` também desfaz um `yes all`',
-  'helps.judged': '`judged` fica entre cautious e autonomous: o que você permitiu com `always for this project` não é perguntado quando combina com as suas palavras; `judged by MODEL` deixa um modelo decidir',
-  'helps.rules': '`rules` mostra o que pergunto nos seus projetos, quantas vezes foi sim e não, e o que já não é perguntado',
-  'helps.askAgain': '`ask again` desfaz o que você permitiu para sempre com `yes always for …` e `always for this project`',
-  'helps.preferences': '`preferences` mostra detalhe, idioma, fuso horário, notificações e horário de silêncio deste chat; diga o que mudar, por exemplo “sem mensagens entre 22 e 7”',
+  'helps.autonomy':
+    '`supervised`, `cautious` e `autonomous` definem quanto eu faço sem perguntar; `supervised` também desfaz um `yes all`',
+  'helps.judged':
+    '`judged` fica entre cautious e autonomous: o que você permitiu com `always for this project` não é perguntado quando combina com as suas palavras; `judged by MODEL` deixa um modelo decidir',
+  'helps.rules':
+    '`rules` mostra o que pergunto nos seus projetos, quantas vezes foi sim e não, e o que já não é perguntado',
+  'helps.askAgain':
+    '`ask again` desfaz o que você permitiu para sempre com `yes always for …` e `always for this project`',
+  'helps.preferences':
+    '`preferences` mostra detalhe, idioma, fuso horário, notificações e horário de silêncio deste chat; diga o que mudar, por exemplo “sem mensagens entre 22 e 7”',
   'helps.memories': '`memories` mostra o que guardei para você; `forget 2` apaga um, `forget all memories` apaga todos',
-  'helps.egress': '`egress` mostra os servidores que as tarefas podem usar aqui; `egress remove example.com` retira um. Uma tarefa que quiser outro pergunta a você',
+  'helps.egress':
+    '`egress` mostra os servidores que as tarefas podem usar aqui; `egress remove example.com` retira um. Uma tarefa que quiser outro pergunta a você',
   'helps.tools': '`tools` mostra os seus servidores MCP, ferramentas e skills, e quais esperam o seu sim',
-  'helps.trust': '`trust add +49 170 1234567` deixa alguém me escrever no WhatsApp, `trust remove …` desfaz, `trust list` diz quem pode',
-  'helps.trustTelegram': '`trust add telegram` cria um link para alguém me escrever no Telegram, `trust remove telegram NAME` desfaz',
-  'helps.share': '`share demo with +49 170 1234567` deixa alguém em quem você confia usar um projeto; `unshare demo with …` desfaz, `shares` mostra todos',
+  'helps.trust':
+    '`trust add +49 170 1234567` deixa alguém me escrever no WhatsApp, `trust remove …` desfaz, `trust list` diz quem pode',
+  'helps.trustTelegram':
+    '`trust add telegram` cria um link para alguém me escrever no Telegram, `trust remove telegram NAME` desfaz',
+  'helps.share':
+    '`share demo with +49 170 1234567` deixa alguém em quem você confia usar um projeto; `unshare demo with …` desfaz, `shares` mostra todos',
   'helps.telegram': '`telegram` cria um link que abre o nosso chat no Telegram',
-  'helps.groups': '`groups` mostra os grupos em que estou; com `answer in Family` eu respondo lá, `stop answering in Family` encerra',
-  'helps.export': '`export this chat` envia em arquivo tudo o que foi dito aqui; `export Family` faz o mesmo com outro chat',
-  'helps.sign': '`sign as Ada Lovelace <ada@example.com>` põe o seu nome nos commits, `sign as me` o que o git tem nesta máquina',
+  'helps.groups':
+    '`groups` mostra os grupos em que estou; com `answer in Family` eu respondo lá, `stop answering in Family` encerra',
+  'helps.export':
+    '`export this chat` envia em arquivo tudo o que foi dito aqui; `export Family` faz o mesmo com outro chat',
+  'helps.sign':
+    '`sign as Ada Lovelace <ada@example.com>` põe o seu nome nos commits, `sign as me` o que o git tem nesta máquina',
   'helps.usage': '`usage` diz quantos tokens e quanto dinheiro este chat usou, hoje e no total',
-  'helps.model': '`model` diz qual modelo responde e quais outros há; `model NAME` escolhe um para este chat, `model default` volta ao de sempre',
+  'helps.model':
+    '`model` diz qual modelo responde e quais outros há; `model NAME` escolhe um para este chat, `model default` volta ao de sempre',
   'helps.version': '`version` diz qual versão é esta',
 };

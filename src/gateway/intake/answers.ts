@@ -1,6 +1,6 @@
 import type { Arrival } from '../../contracts/conversation.ts';
 import type { DecidedBy, Displayed } from '../../contracts/decision.ts';
-import { shipmentWorkflowId } from '../../contracts/ids.ts';
+import { baselineOfQuestion, baselineWorkflowId, shipmentWorkflowId } from '../../contracts/ids.ts';
 import { parseApproval } from '../../domain/chat/words/commands.ts';
 import { type Asked, type Meaning, meaningOf } from '../../domain/chat/words/replies.ts';
 import { mayApprove, maySpend, mayTrust } from '../../domain/consent/policy.ts';
@@ -223,6 +223,8 @@ async function decide(
   const sinks = always === 'asked' ? grantable : always ? [always] : [];
   const remember = (answer.remember || (always === 'asked' && !asksAnyway)) && question.budget === null;
   if (question.budget && decision === 'allow' && !maySpend(by)) return { reply: say('owner.spend') };
+  if (decision === 'allow' && baselineOfQuestion(question.id) !== null && !mayTrust(by))
+    return { reply: 'Only the owner can allow that for a project. It waits for the owner.' };
   if ((remember || always || inProject) && !mayTrust(by)) return { reply: say('owner.all') };
   if (always === 'asked' && asksAnyway && grantable.length === 0) return { reply: say('answer.eachTime') };
   if (inProject) {
@@ -265,19 +267,23 @@ function scheduleDecided({ budget }: Question, decision: 'allow' | 'deny', say: 
   return say('answer.spendNoMore', { period: budget!.period.length > 'YYYY-MM'.length ? 'day' : 'month' });
 }
 
-const arrivalOf = (
+function arrivalOf(
   { id, task_id, shipment_id, budget }: Question,
   inboxId: string,
   decision: 'answered' | 'allow' | 'deny',
-): Arrival => ({
-  kind: 'answer',
-  inboxId,
-  questionId: id,
-  decision,
-  ...(task_id && { taskId: task_id }),
-  ...(shipment_id && { workflowId: shipmentWorkflowId(shipment_id) }),
-  ...(budget?.workflowId && { workflowId: budget.workflowId }),
-});
+): Arrival {
+  const baselineId = baselineOfQuestion(id);
+  return {
+    kind: 'answer',
+    inboxId,
+    questionId: id,
+    decision,
+    ...(task_id && { taskId: task_id }),
+    ...(shipment_id && { workflowId: shipmentWorkflowId(shipment_id) }),
+    ...(baselineId && { workflowId: baselineWorkflowId(baselineId) }),
+    ...(budget?.workflowId && { workflowId: budget.workflowId }),
+  };
+}
 
 const stillOpen = (questions: readonly Question[], say: Say): string =>
   [say('answer.open'), list(questions), howToAnswer(questions[0]!, say)].join('\n');

@@ -98,6 +98,15 @@ export const browserAction = defineTool({
     }),
 });
 
+const WORDS: Record<Action['action'], string> = {
+  click: 'Click',
+  type: 'Type',
+  scroll_down: 'Scroll down',
+  scroll_up: 'Scroll up',
+  back: 'Go back',
+  forward: 'Go forward',
+};
+
 function whyNot({ ref }: Action, error: string): string {
   if (/unknown ref/i.test(error))
     return `There is no element ${ref} on the page now. Numbers change when another page is opened: look with browser_snapshot.`;

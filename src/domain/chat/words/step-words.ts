@@ -23,6 +23,8 @@ const OURS: Record<string, string> = {
   task_resume: 'resuming a coding task',
   task_respond: 'answering a coding task',
   task_bring: 'bringing the work of tasks together',
+  session_take: 'taking over your session',
+  session_give: 'packing a session',
   remember: 'remembering',
   forget: 'forgetting something',
   workflow_create: 'saving a routine',

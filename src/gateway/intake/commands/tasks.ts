@@ -29,7 +29,7 @@ const LIVE_SHOWN = 20;
 
 export const tasks = command({
   topic: 'tasks',
-  help: ['`tasks` lists the coding tasks of this chat'],
+  help: ['helps.tasks'],
   parse: saying('tasks', 'list tasks', 'show tasks', 'my tasks'),
   mayAnswer: true,
   run: async (_, { tx, say }) => {
@@ -84,9 +84,7 @@ function agoIn(ms: number, say: Say): string {
 /** As a message like any other: its words say which tasks begin. */
 export const together = command({
   topic: 'tasks',
-  help: [
-    '`race 3: …` has three agents try the same at once, `race claude, codex: …` those two; you choose by a number. `split: one; two` has parts done at once, and `merge` brings them in one after the other',
-  ],
+  help: ['helps.together'],
   parse: parseTogether,
   mayContinue: true,
   run: async () => null,
@@ -117,9 +115,7 @@ export const choice = command({
 /** It works without a model, as stopping must. */
 export const orderCommand = command({
   topic: 'tasks',
-  help: [
-    '`pause` freezes a coding task, which else works on by itself and reports, `resume` lets it go on, `stop` ends it when nothing else runs; `now` goes on although its model is at a limit, `now codex` with another agent',
-  ],
+  help: ['helps.order'],
   parse: parseTaskOrder,
   run: async (order, { tx, say, text, inboxId, turnId }) => {
     // while a turn runs, a bare "stop" is for the turn
@@ -132,9 +128,7 @@ export const orderCommand = command({
 /** Its agent receives the words as its next prompt. */
 export const tellCommand = command({
   topic: 'tasks',
-  help: [
-    '`tell 1: …` says something to a coding task at work, which its agent hears once it is done with what it does',
-  ],
+  help: ['helps.tell'],
   parse: parseTell,
   mayContinue: true,
   run: async ({ taskId, agent, words }, { tx: { now, chatId }, say, inboxId }) => {

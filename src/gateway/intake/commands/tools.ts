@@ -1,6 +1,9 @@
 import { parseBringIn } from '../../../domain/chat/words/bring-in.ts';
+import { plainWords } from '../../../domain/chat/words/commands.ts';
+import { parseGive, parseTake } from '../../../domain/chat/words/session-words.ts';
 import { parseShip } from '../../../domain/chat/words/ship-words.ts';
 import { parseApp, parseUndo } from '../../../domain/chat/words/tool-words.ts';
+import { latestBundle } from '../../../store/chats/messages/attachments.ts';
 import { type CommandContext, command } from './command.ts';
 
 /**
@@ -10,9 +13,7 @@ import { type CommandContext, command } from './command.ts';
 
 export const bringIn = command({
   topic: 'tasks',
-  help: [
-    '`clone https://…` and `open /path/of/a/folder` bring in a project of yours, `as NAME` under another name; in a terminal, drag its folder here',
-  ],
+  help: ['helps.bringIn'],
   parse: parseBringIn,
   // as a message like any other: while a turn runs, it is for that turn
   run: async () => null,
@@ -20,9 +21,7 @@ export const bringIn = command({
 
 export const undo = command({
   topic: 'tasks',
-  help: [
-    '`undo` takes back what the last coding task changed, or the edits and commands of the last turn, `undo all` all of it, `redo` the last undo',
-  ],
+  help: ['helps.undo'],
   parse: parseUndo,
   mayAnswer: 'question',
   run: async (_, context) => toolTurn(context, context.text),
@@ -30,17 +29,40 @@ export const undo = command({
 
 export const ship = command({
   topic: 'tasks',
-  help: [
-    '`ship` makes a pull request of the project and watches it to its merge, `ship and merge when green` merges it, too; `ship status`, `ship merge` and `ship stop` are about the one that is open',
-  ],
+  help: ['helps.ship'],
   parse: parseShip,
   mayAnswer: 'question',
   run: async (_, context) => toolTurn(context, context.text),
 });
 
+export const take = command({
+  topic: 'tasks',
+  help: ['helps.take'],
+  parse: parseTake,
+  mayAnswer: 'question',
+  mayContinue: true,
+  run: async (_, context) => {
+    // "take it" is about something else where no file has come
+    const isPlain = plainWords(context.text) === 'take';
+    return isPlain || (await latestBundle(context.tx.now, context.tx.chatId))
+      ? toolTurn(context, slashed(context))
+      : null;
+  },
+});
+
+export const give = command({
+  topic: 'tasks',
+  help: [],
+  parse: parseGive,
+  mayAnswer: 'question',
+  run: async (_, context) => toolTurn(context, slashed(context)),
+});
+
+const slashed = ({ text }: CommandContext): string => (text.trim().startsWith('/') ? text.trim() : `/${text.trim()}`);
+
 export const apps = command({
   topic: 'tasks',
-  help: ['`apps` lists what was left running, with its address; `app log` shows what it prints, `app stop` ends it'],
+  help: ['helps.apps'],
   parse: parseApp,
   run: async (_, context) => toolTurn(context, context.text),
 });

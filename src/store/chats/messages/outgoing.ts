@@ -1,5 +1,5 @@
 import { capabilitiesOf } from '../../../contracts/channels.ts';
-import { outboxId as outboxIdOf } from '../../../contracts/ids.ts';
+import { baselineOfQuestion, outboxId as outboxIdOf } from '../../../contracts/ids.ts';
 import { argumentsEvidence } from '../../../domain/text/evidence.ts';
 import { languageOf } from '../../../domain/texts/language.ts';
 import type { Db } from '../../postgres/database.ts';
@@ -104,7 +104,11 @@ async function askedBy(db: Db, id: string, turnId: string): Promise<Asked | null
       prompt,
       options,
       number,
-      isWhole: question.task_id !== null || question.shipment_id !== null || question.budget !== null,
+      isWhole:
+        question.task_id !== null ||
+        question.shipment_id !== null ||
+        question.budget !== null ||
+        baselineOfQuestion(questionId) !== null,
       evidence: evidence?.slice(0, end) ?? null,
       rest: (evidence?.length ?? 0) - end,
       again:
