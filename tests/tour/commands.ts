@@ -123,6 +123,8 @@ const together: Line[] = [
   ['ship merge', /Merge the pull request/],
   ['no', /The person said no/],
   ['ship stop', /I watch the pull request #1 .* no longer/, /I watch #1 .* no longer/],
+  ['take', /No session has come to this chat/],
+  ['give 2', /Only sessions of Claude Code and Codex can be given/],
 ];
 
 const consent: Line[] = [

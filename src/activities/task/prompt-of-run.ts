@@ -1,4 +1,5 @@
 import { hasModel, imageOf } from '../../../kennel/agents/registry.ts';
+import { runFolder } from '../../adapters/kennel/run-folders.ts';
 import type { Config } from '../../config.ts';
 import { type Command, INSIDE } from '../../contracts/kennel.ts';
 import type { BeginInput } from '../../contracts/task.ts';
@@ -17,7 +18,7 @@ import { profileOfWorkspace } from '../../store/kennel/workspaces/workspaces.ts'
 import type { Db } from '../../store/postgres/database.ts';
 import { isAllowed, type Question } from '../../store/turns/questions/questions.ts';
 import { fail } from '../failure.ts';
-import { readLog, runFolder, sendCommand } from './run/folder.ts';
+import { readLog, sendCommand } from './run/folder.ts';
 
 /** What decides what a run is told of its plan. */
 interface Known {

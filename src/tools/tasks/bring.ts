@@ -4,6 +4,7 @@ import { inline } from '../../domain/text/foreign-text.ts';
 import { MINUTE } from '../../domain/time.ts';
 import { findTask, type Task, taskNumbers } from '../../store/kennel/tasks/tasks.ts';
 import { kindOfRace, markChosen, tasksTogether } from '../../store/kennel/tasks/together.ts';
+import { toldInPrompt } from '../declarations.ts';
 import { GIT, WITHOUT_FILTERS } from '../github/bundle.ts';
 import { defineTool, type ToolContext, type ToolOutcome } from '../tool.ts';
 import { printed } from '../workspace/command-text.ts';
@@ -56,12 +57,11 @@ export const taskBring = defineTool({
   timeoutMs: WITH_IMAGE_MS * 2,
   reads: ['command'],
   sends: [],
-  description:
-    'Merge the branches of coding tasks that worked beside each other, in the given order, with the tests after each.',
+  description: 'Merge the branches of tasks in this order, with the tests after each.',
   danger: 'MODERATE',
   schema: z.strictObject({
-    tasks: z.array(z.string().trim().min(1).max(60)).min(1).max(5).describe('Ids or numbers'),
-    workspace: z.string().max(100).describe('Of the tasks'),
+    tasks: z.array(z.string().trim().min(1).max(60)).min(1).max(5).meta(toldInPrompt('Ids or numbers')),
+    workspace: z.string().max(100).meta(toldInPrompt('Of the tasks')),
   }),
   asks: (_, at) => `Merge what was done beside each other${at}?`,
   inQuestion: ['tasks'],

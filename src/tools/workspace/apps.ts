@@ -48,7 +48,7 @@ export const appTools: Tool[] = [
       workspace: workspaceArgument,
     }),
     item: 'command_execution',
-    asks: ({ keep }, at) => (keep ? `Run this until it is stopped${at}?` : `Run this command${at}?`),
+    asks: ({ keep }, at, say) => say(keep ? 'ask.keep' : 'ask.command', { at }),
     preview: async (args) => shown(args.command ?? 'the start command of the project', folderName(args.workspace)),
     run: ({ command, keep, port, timeoutMs, workspace }, context) =>
       inWorkspace(

@@ -51,10 +51,7 @@ export const bringInTools: Tool[] = [
       name: text(100).optional().describe('Of the workspace; made from the address when left out'),
     }),
     workspaceOf: ({ from, name }) => name ?? nameFrom(from) ?? undefined,
-    asks: ({ from }) =>
-      isPath(from)
-        ? `Copy the repository ${visibleLine(from)} into a workspace, where tasks can read all of it?`
-        : `Clone ${visibleLine(from)} into a workspace?`,
+    asks: ({ from }, _, say) => say(isPath(from) ? 'ask.copy' : 'ask.clone', { from: visibleLine(from) }),
     run: (args, context) => onSite(context, (site) => bringIn(context, site, args)),
   }),
 ];

@@ -131,7 +131,7 @@ export const shellTools: Tool[] = [
       workspace: workspaceArgument,
     }),
     item: 'command_execution',
-    asks: (_, at) => `Run this command${at}?`,
+    asks: (_, at, say) => say('ask.command', { at }),
     preview: async (args) => shown(args.command, folderName(args.workspace, args.cwd)),
     run: (args, context) =>
       inWorkspace(
@@ -178,10 +178,8 @@ export const shellTools: Tool[] = [
     preview: async ({ command = 'test', workspace }) =>
       shown(isPart(command) ? `the ${command} command of the project` : command, folderName(workspace)),
     item: 'command_execution',
-    asks: ({ command }, at) =>
-      command === 'lint' || command === 'build'
-        ? `Run the ${command}${at}?`
-        : `Run ${command ? 'these' : 'the'} tests${at}?`,
+    asks: ({ command }, at, say) =>
+      say(command === 'lint' || command === 'build' ? 'ask.command' : command ? 'ask.theseTests' : 'ask.tests', { at }),
     run: (args, context) =>
       inWorkspace(
         context,

@@ -90,11 +90,10 @@ describe('the tools of the kennel', () => {
   });
 
   it('run the lint and the build of a project like its tests, by one word', async () => {
-    const { schema, asks, preview } = named('app_test');
+    const { schema, preview } = named('app_test');
     for (const command of ['lint', 'build', 'npm test']) expect(schema.safeParse({ command }).success).toBe(true);
     for (const command of ['lint .', 'build --all', 'install'])
       expect(schema.safeParse({ command }).success).toBe(false);
-    expect(asks!({ command: 'lint' }, ' in demo')).toBe('Run the lint in demo?');
     await expect(preview!({ command: 'lint' }, {} as never)).resolves.toBe(
       '$ the lint command of the project\n(in the active workspace)',
     );
