@@ -159,7 +159,7 @@ export const shellTools: Tool[] = [
     family: 'apps',
     reads: ['command'],
     sends: [],
-    description: 'Run the tests of the workspace, or its lint or build, in a container without network.',
+    description: 'Run the tests, lint or build of the workspace, in a container without network.',
     // it runs the project's own code, inside the container; any other command needs shell_run and its approval
     danger: 'MODERATE',
     effect: 'idempotent',
@@ -171,7 +171,7 @@ export const shellTools: Tool[] = [
           'must be the command of a test runner, such as npm test, npx vitest run x.test.ts, pytest tests or go test ./..., or lint or build; use shell_run for everything else',
         )
         .optional()
-        .describe('Of a test runner, without shell syntax; or lint, or build'),
+        .describe('Of a test runner, without shell syntax; or lint, build'),
       timeoutMs: limit(TESTS_MS),
       workspace: workspaceArgument,
     }),
