@@ -1,7 +1,8 @@
 import { existsSync, lstatSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterEach, expect, test } from 'vitest';
+import { afterEach, describe, expect, test } from 'vitest';
 import type { WorkspaceAnswer, WorkspaceOp } from '../../../src/contracts/workspace-ops.ts';
+import { withinOneSecond } from '../../support/until.ts';
 import { author, Workspace } from './program.ts';
 
 /** States of a repository before a task, and what an agent does in them: undo brings each back exactly. */
@@ -217,4 +218,52 @@ test('a task in a worktree of a repository elsewhere is not committed, and its r
   expect(w.conclude('t1').output).toContain('The git folder of this workspace is elsewhere: nothing was committed');
   expect(w.undo()).toMatchObject({ ok: true });
   expect(w.git('status', '--porcelain')).toBe('');
+});
+
+describe('a change that keeps the size of a file, in the second in which git looked at it, is seen', () => {
+  /** Stages a file and changes it in the same second. Git knows that it has to look again by the time of its index. */
+  const changedAtOnce = (folder = '.'): Promise<void> =>
+    withinOneSecond(() => {
+      w.write({ [`${folder}/quick.txt`]: 'one\n' });
+      w.git('-C', folder, 'add', 'quick.txt');
+      w.write({ [`${folder}/quick.txt`]: 'two\n' });
+    });
+  const status = (folder = '.') => w.script(`GIT_OPTIONAL_LOCKS=0 git -C ${folder} status --porcelain quick.txt`);
+
+  test('by a diff that shows new files', async () => {
+    w = Workspace.repository();
+    await changedAtOnce();
+    w.write({ 'new.txt': 'new\n' });
+    expect(w.ok({ op: 'git-diff', staged: false }).output).toContain('+two');
+  });
+
+  test.each([
+    [
+      'after the conflicts of a picked commit came back',
+      `${APART}; git cherry-pick -n f || true`,
+      'echo ok > a.txt; git add a.txt',
+    ],
+    ['after the git folder was made again', 'true', 'rm -r .git'],
+  ])('%s', async (_, before, task) => {
+    w = new Workspace();
+    w.script('git init -q -b main; seq -f "line %g" 9 > a.txt; git add -A; git commit -qm First');
+    w.script(before);
+    await changedAtOnce();
+    w.checkpoint('t1');
+    w.script(task);
+    w.conclude('t1');
+    expect(w.undo()).toMatchObject({ ok: true });
+    expect(status()).toBe('AM quick.txt');
+  });
+
+  test('after a repository inside of the workspace came back', async () => {
+    w = Workspace.repository();
+    w.script('git init -q inner');
+    await changedAtOnce('inner');
+    w.checkpoint('t1');
+    w.script('rm -r inner/.git');
+    w.conclude('t1');
+    expect(w.undo()).toMatchObject({ ok: true });
+    expect(status('inner')).toBe('AM quick.txt');
+  });
 });
