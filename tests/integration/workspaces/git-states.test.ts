@@ -220,6 +220,80 @@ test('a task in a worktree of a repository elsewhere is not committed, and its r
   expect(w.git('status', '--porcelain')).toBe('');
 });
 
+describe.each([
+  ['removes', 'rm .git'],
+  ['leads nowhere', 'echo gitdir: /nowhere > .git'],
+  ['makes a link', 'rm .git; ln -s /nowhere .git'],
+  ['makes a repository', 'rm .git; git init -q; echo z > z.txt; git add -A; git commit -qm z'],
+])('a .git file that a task %s', (_, how) => {
+  const inside = (folder: string, lines: string) => w.script(`cd ${folder}; ${lines}`);
+  const linkIn = (folder: string) => readFileSync(join(w.root, folder, '.git'), 'utf8');
+  /** A folder as git sees it, with what the file says. */
+  const seen = (folder: string) => [
+    linkIn(folder),
+    inside(folder, 'git status --porcelain --ignored; git rev-parse HEAD; git branch'),
+    w.files(),
+  ];
+
+  test.each([
+    ['a worktree inside', 'sub', 'git worktree add -q sub -b side'],
+    [
+      'a submodule',
+      'sub',
+      'git init -q ../s; git -C ../s commit -q --allow-empty -m s; git -c protocol.file.allow=always submodule --quiet add ../s sub; git commit -qm sub',
+    ],
+  ])('is as before after the undo, in %s', (_, folder, before) => {
+    w = Workspace.repository();
+    w.script(before);
+    const start = [seen(folder), w.git('status', '--porcelain')];
+    w.checkpoint('t1');
+    inside(folder, `echo n > n.txt; ${how}`);
+    const concluded = w.conclude('t1');
+    expect(concluded.files.filter(({ path }) => path === 'sub/n.txt')).toHaveLength(1);
+    expect(concluded.note).toContain('Repositories inside of the workspace were changed, and are not committed: sub/');
+    expect(w.undo()).toMatchObject({ ok: true });
+    expect([seen(folder), w.git('status', '--porcelain')]).toEqual(start);
+  });
+
+  test('is restored before the end, in the worktree of a task', () => {
+    w = Workspace.repository();
+    w.ok({ op: 'worktree', action: 'add', key: 'k1', author });
+    w.checkpoint('k1', 'k1');
+    const folder = '.git/fetch-worktrees/k1';
+    const start = seen(folder);
+    inside(folder, `echo n > n.txt; ${how}`);
+    const concluded = w.conclude('k1', { worktree: 'k1' });
+    expect(concluded.note).toMatch(/its worktree/);
+    expect(w.git('show', 'fetch/k1:n.txt')).toBe('n');
+    expect(inside(folder, 'git log -1 --format=%H; git status --porcelain')).toBe(concluded.commit);
+    expect(w.ask({ op: 'undo', what: 'one', author, worktree: 'k1' })).toMatchObject({ ok: true });
+    expect(seen(folder)).toEqual(start);
+    // so that the next run can use git, if this one was killed
+    inside(folder, how);
+    w.ok({ op: 'worktree', action: 'add', key: 'k1', author });
+    expect(linkIn(folder)).toBe(start[0]);
+  });
+
+  test('is as before after the undo, in a worktree of a repository elsewhere', () => {
+    w = new Workspace();
+    w.script(
+      'git init -q ../m; git -C ../m commit -q --allow-empty -m First; rmdir ../w; git -C ../m worktree add -q ../w',
+    );
+    w.write({ 'a.txt': 'a\n' });
+    const start = seen('.');
+    w.checkpoint('t1');
+    inside('.', `echo n > n.txt; ${how}`);
+    expect(w.conclude('t1').note).toContain('the .git file, which leads to a repository elsewhere');
+    if (how.includes('git init -q;')) {
+      expect(w.undo()).toMatchObject({ ok: false, output: expect.stringContaining('Move the folder .git away first') });
+      expect(w.read('n.txt')).toBe('n\n');
+      w.script('mv .git ../own');
+    }
+    expect(w.undo()).toMatchObject({ ok: true });
+    expect(seen('.')).toEqual(start);
+  });
+});
+
 describe('a change that keeps the size of a file, in the second in which git looked at it, is seen', () => {
   /** Stages a file and changes it in the same second. Git knows that it has to look again by the time of its index. */
   const changedAtOnce = (folder = '.'): Promise<void> =>
