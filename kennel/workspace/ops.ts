@@ -1,6 +1,6 @@
 import { isAbsolute } from 'node:path';
 import type { WorkspaceAnswer, WorkspaceOp } from '../../src/contracts/workspace-ops.ts';
-import { base } from './checkpoint/base.ts';
+import { base, head } from './checkpoint/base.ts';
 import { checkpoint } from './checkpoint/checkpoint.ts';
 import { conclude } from './checkpoint/conclude.ts';
 import { keepEdit } from './checkpoint/direct-edit.ts';
@@ -70,6 +70,8 @@ export function perform(workspace: string, side: string, op: WorkspaceOp): Works
       return conclude(place, op, again);
     case 'base':
       return base(place, op);
+    case 'head':
+      return head(place, op);
     case 'settle':
       return settle(place, op.key, op.author);
     case 'undo':

@@ -60,6 +60,11 @@ export type WorkspaceOp = { worktree?: string } /** entries of a folder, folders
    */
   | { op: 'base'; action: 'look' | 'make' | 'copy' | 'remove'; key: string; now?: true }
   /**
+   * the commit that is checked out, without anything else that lies in the folder; its data are a `HeadLook`. `copy`
+   * also makes a copy of it for `KennelCommand.base`, which `base` removes. `since`: a commit to count from
+   */
+  | { op: 'head'; action: 'look' | 'copy'; key: string; since?: string }
+  /**
    * `one`: back to the state before the newest task that is not undone, or before the direct edits of the newest turn.
    * `all`: back to before the first. `redo` takes back the last undo. A second call with the same `key` returns the
    * answer of the first; without a key each call counts. `task` names one task, which may have worked in a worktree:
@@ -128,6 +133,10 @@ export interface Profile {
   test: string[] | null;
   /** argv of the command that starts it, as far as known; missing in profiles of the version before */
   run?: string[] | null;
+  /** argv of the commands that install its packages, build it and lint it; missing in profiles of the version before */
+  install?: string[] | null;
+  build?: string[] | null;
+  lint?: string[] | null;
   git: {
     /** null: detached */
     branch: string | null;
@@ -208,6 +217,19 @@ export interface BaseLook {
   edits: TestEdits;
   /** argv of the test command, with `now` */
   test?: string[] | null;
+}
+
+/** `data` of `head`. */
+export interface HeadLook {
+  commit: string;
+  /** id of its tree */
+  tree: string;
+  /** digest of the files that say what has to be installed */
+  dependencies: string;
+  /** its commits that `since` does not have; null when that is not known */
+  ahead: number | null;
+  /** of the files of the commit where they are copied, and of the folder otherwise */
+  project: Omit<Profile, 'git'>;
 }
 
 /** What a task did to the tests of a project, by its diff. */

@@ -7,9 +7,9 @@ import { moneyText } from '../../src/domain/model/price-book.ts';
 import { limitNotice } from '../../src/domain/tasks/agents/limit-notice.ts';
 import { egressQuestion } from '../../src/domain/tasks/egress.ts';
 import { reportText } from '../../src/domain/tasks/report.ts';
+import { english } from '../../src/domain/texts/say.ts';
 import { helpLines } from '../../src/gateway/intake/commands/help.ts';
 import { COMMANDS } from '../../src/gateway/intake/commands/table.ts';
-import { APPROVAL_ANSWERS } from '../../src/store/turns/questions/question-text.ts';
 import { approvalSentence, tools } from '../../src/tools/registry.ts';
 import { machineWordsIn, ownMachineWordsIn, TOOL_NAMES } from '../support/transcript.ts';
 
@@ -119,7 +119,7 @@ test.each([
     }),
   ],
   ['the reason of a question', whyAsked({ sources, asks: ['fetch'] })],
-  ['how to answer', APPROVAL_ANSWERS],
+  ['how to answer', english('answer.approval')],
   ['money', moneyText({ tokens: 5, microUsd: 0 })],
   ['money without a price', moneyText({ tokens: 5, microUsd: 10, unpriced: 5 })],
   ['a schedule', scheduleInWords('*/10 8-17 * * MON-FRI')],

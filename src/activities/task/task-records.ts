@@ -2,7 +2,7 @@ import type { Config } from '../../config.ts';
 import type { TaskRecordActivities } from '../../contracts/task.ts';
 import { limitNotice, limitStatus, otherAgents } from '../../domain/tasks/agents/limit-notice.ts';
 import { mirrorsOf } from '../../domain/tasks/registries/mirrors.ts';
-import { zoneOf } from '../../store/chats/preferences.ts';
+import { sayTo, zoneOf } from '../../store/chats/preferences.ts';
 import { listHosts, moveTask } from '../../store/kennel/hosts.ts';
 import { askAboutHosts, isAboutHosts, settleHosts } from '../../store/kennel/questions/egress-questions.ts';
 import { askForPlan } from '../../store/kennel/questions/task-plans.ts';
@@ -63,14 +63,22 @@ export function createTaskRecords({ db, config }: { db: Db; config: Config }): T
           (await listHosts(db)).find(({ host }) => host === found.host)?.harnesses ?? [],
           config,
         );
-        outboxId = await tellOfTask(db, found, key, limitNotice(found, limit, { zone, others }));
+        outboxId = await tellOfTask(
+          db,
+          found,
+          key,
+          limitNotice(found, limit, { zone, others }, await sayTo(db, found.chat_id)),
+        );
       }
       await setTaskLimited(db, taskId, new Date(limit.opensAt), limitStatus(found, limit, zone));
       return outboxId;
     }),
-    tellTask: recording(
-      async ({ taskId, key, text }: Parameters<TaskRecordActivities['tellTask']>[0]) =>
-        await tellOfTask(db, await task(taskId), key, text),
-    ),
+    tellTask: recording(async ({ taskId, key, text }: Parameters<TaskRecordActivities['tellTask']>[0]) => {
+      const found = await task(taskId);
+      // the workflow has no catalogue, and says it in English
+      const known = /^(paused|resumed)\d+$/.exec(key)?.[1] as 'paused' | 'resumed' | undefined;
+      const said = known && (await sayTo(db, found.chat_id))(`task.${known}`, { workspace: found.workspace });
+      return await tellOfTask(db, found, key, said ?? text);
+    }),
   };
 }

@@ -1,5 +1,6 @@
 import { join } from 'node:path';
 import { activityInfo } from '@temporalio/activity';
+import { runFolder } from '../../adapters/kennel/run-folders.ts';
 import type { Concluded } from '../../contracts/task.ts';
 import type { ConcludedChanges, WorkspaceAnswer } from '../../contracts/workspace-ops.ts';
 import { signedOff } from '../../domain/chat/words/sign-off.ts';
@@ -12,7 +13,7 @@ import { signatureOf } from '../../store/kennel/workspaces/signatures.ts';
 import type { TaskResult } from '../../store/schema/tables/kennel.ts';
 import type { KennelDeps } from '../activity-deps.ts';
 import { requireHeld } from '../lease.ts';
-import { runFolder } from './run/folder.ts';
+
 import { isPassing, type Tested, testsOf } from './task-tests.ts';
 import { AUTHOR, workspaceOf, worktreeOption } from './task-workspace.ts';
 

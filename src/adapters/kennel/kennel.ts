@@ -181,6 +181,8 @@ export interface KennelCommand {
    * tasks fetched there
    */
   environment?: boolean;
+  /** folder on the host that is HOME there and stays, for `keepFetched`; its owner is that of the workspace */
+  home?: string;
   argv: string[];
   /** relative to /workspace */
   cwd?: string;

@@ -1,3 +1,4 @@
+import { lchown, mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { imageOf } from '../../../kennel/agents/registry.ts';
 import type { Config } from '../../config.ts';
@@ -57,6 +58,12 @@ async function setFrozen(
       unless(404, 409, 500),
     );
   await Promise.all(names.map(settle));
+}
+
+/** A folder that containers of this user can write to. */
+async function ownFolder(folder: string, { uid, gid }: { uid: number; gid: number }): Promise<void> {
+  await mkdir(folder, { recursive: true });
+  if (process.getuid?.() === 0) await lchown(folder, uid, gid);
 }
 
 type KennelConfig = Pick<
@@ -195,19 +202,29 @@ class HostKennel implements OpenKennel {
         command.signal,
       );
       if (command.workspace !== null && !command.readOnly) await this.ownership.settle(command.workspace);
+      const { home } = command;
       const fetched =
-        command.environment && command.workspace !== null ? await this.fetched.of(command.workspace) : null;
+        command.environment && command.workspace !== null && home === undefined
+          ? await this.fetched.of(command.workspace)
+          : null;
+      if (home !== undefined) await ownFolder(home, context.user);
+      const inside = fetched === null && home === undefined ? EMPTY_HOME : INSIDE.home;
       const env = command.environment
-        ? { ...homeVariables(fetched === null ? EMPTY_HOME : INSIDE.home), ...variables, ...command.env }
+        ? {
+            ...(command.gate === undefined ? homeVariables(inside) : runVariables(inside)),
+            ...variables,
+            ...command.env,
+          }
         : command.env;
       if (!command.hosts?.length) {
         const files =
           command.base === undefined
             ? {}
             : { files: join(await sideFolder(command.workspace!), `base-${command.base}`) };
+        const argv = command.gate === undefined ? command.argv : throughGate(command.argv);
         return await runCommand(
           { ...context, image },
-          { ...command, env, ...files, ...(fetched !== null && { fetched }) },
+          { ...command, argv, env, ...files, ...(fetched !== null && { fetched }) },
         );
       }
       const gate = await openHostGate(this.config.FETCH_HOME, command.hosts);

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import type { App } from '../../adapters/kennel/kennel.ts';
+import { lineOf } from '../../domain/tasks/checks/project-profile.ts';
 import { sameName } from '../../domain/tasks/workspace-names.ts';
 import { reachOf } from '../../store/chats/shares.ts';
 import { callsOfChat, noteStop } from '../../store/kennel/workspaces/apps.ts';
@@ -7,10 +8,10 @@ import { defineTool, type Tool, type ToolContext, type ToolOutcome } from '../to
 import { printed, took } from './command-text.ts';
 import { settleInterrupted, undoable } from './direct-edit.ts';
 import {
+  commandFor,
   inWorkspace,
   type Opened,
   onSite,
-  profileOf,
   provide,
   text,
   WITH_IMAGE_MS,
@@ -47,21 +48,21 @@ export const appTools: Tool[] = [
       workspace: workspaceArgument,
     }),
     item: 'command_execution',
-    asks: ({ keep }, at) => (keep ? `Run this until it is stopped${at}?` : `Run this command${at}?`),
+    asks: ({ keep }, at, say) => say(keep ? 'ask.keep' : 'ask.command', { at }),
     preview: async (args) => shown(args.command ?? 'the start command of the project', folderName(args.workspace)),
     run: ({ command, keep, port, timeoutMs, workspace }, context) =>
       inWorkspace(
         context,
         workspace,
         async (at) => {
-          const run = command === undefined ? (await profileOf(at, context)).profile?.run : null;
+          const run = command === undefined ? (await commandFor('run', at, context)).argv : null;
           if (command === undefined && !run)
             return {
               ok: false,
               output: `How ${at.name} is started is not known: its files name no start command. Give the command.`,
             };
           const argv = command === undefined ? run! : ['bash', '-lc', command];
-          const line = command ?? run!.join(' ');
+          const line = command ?? lineOf(run!);
           if (keep) return await start(at, context, { argv, line, port });
           const title = command === undefined ? line : 'The command';
           return await undoable(at, context, (label) =>

@@ -1,16 +1,17 @@
 import { z } from 'zod';
 import { KeptOutput } from '../../adapters/kennel/kept-output.ts';
 import { mountSkills } from '../../adapters/kennel/skill-folders.ts';
+import { budgetOf, lineOf, splitWords } from '../../domain/tasks/checks/project-profile.ts';
 import { streamOutput } from '../../store/kennel/workspaces/call-output.ts';
 import { agreedSkillsOfTurn } from '../../store/turns/turn-extensions.ts';
 import { defineTool, endedByRestart, restarted, type Tool, type ToolContext, type ToolOutcome } from '../tool.ts';
 import { commandOutcome, printed, took } from './command-text.ts';
 import { settleInterrupted, undoable } from './direct-edit.ts';
 import {
+  commandFor,
   inWorkspace,
   type Opened,
   pathArgument,
-  profileOf,
   provide,
   text,
   WITH_IMAGE_MS,
@@ -25,6 +26,8 @@ const KEPT_BYTES = 2_000_000;
 /** How much output is reported of a command that could not end, in bytes. */
 const SHOWN_BYTES = 20_000;
 const MAX_MS = 1_800_000;
+/** How long tests may run of which nothing is known. */
+const TESTS_MS = 300_000;
 
 export const limit = (standard: number) => z.int().min(1000).max(MAX_MS).default(standard);
 /** A command can read and change the whole workspace. */
@@ -85,12 +88,6 @@ export function isTestCommand(line: string): boolean {
   return RUNNERS.some((runner) => runner.every((word, at) => plain[at] === word));
 }
 
-/** Words of a command line; `'…'` and `"…"` hold words with spaces. */
-export const splitWords = (line: string): string[] =>
-  [...line.matchAll(/(?:[^\s'"]|'[^']*'|"[^"]*")+/g)].map(([word]) =>
-    word.replace(/'([^']*)'|"([^"]*)"/g, (_, single?: string, double?: string) => single ?? double ?? ''),
-  );
-
 /** How programs say that a package is missing, or that they cannot load it without a network. */
 const UNINSTALLED = [
   /Could not resolve host|Temporary failure in name resolution|EAI_AGAIN|ENOTFOUND|[Uu]nknown ?[Hh]ost|dns error/,
@@ -134,7 +131,7 @@ export const shellTools: Tool[] = [
       workspace: workspaceArgument,
     }),
     item: 'command_execution',
-    asks: (_, at) => `Run this command${at}?`,
+    asks: (_, at, say) => say('ask.command', { at }),
     preview: async (args) => shown(args.command, folderName(args.workspace, args.cwd)),
     run: (args, context) =>
       inWorkspace(
@@ -176,29 +173,30 @@ export const shellTools: Tool[] = [
         )
         .optional()
         .describe('Of a test runner, without shell syntax'),
-      timeoutMs: limit(300_000),
+      timeoutMs: limit(TESTS_MS),
       workspace: workspaceArgument,
     }),
     preview: async (args) => shown(args.command ?? 'the test command of the project', folderName(args.workspace)),
     item: 'command_execution',
-    asks: (args, at) => (args.command ? `Run these tests${at}?` : `Run the tests${at}?`),
+    asks: (args, at, say) => say(args.command ? 'ask.theseTests' : 'ask.tests', { at }),
     run: (args, context) =>
       inWorkspace(
         context,
         args.workspace,
         async (at) => {
-          const argv =
-            args.command !== undefined ? splitWords(args.command) : (await profileOf(at, context)).profile?.test;
+          const usual = await commandFor('test', at, context);
+          const argv = args.command !== undefined ? splitWords(args.command) : usual.argv;
           if (!argv || argv.length === 0)
             return {
               ok: false,
               output: `How ${at.name} is tested is not known: its files name no tests (docs/coding-tasks.md). Give the command.`,
             };
-          const line = argv.join(' ');
+          const line = lineOf(argv);
           return await execute(at, context, {
             argv,
             cwd: '.',
-            timeoutMs: args.timeoutMs,
+            // the usual limit gives way to what is known of these tests
+            timeoutMs: args.timeoutMs === TESTS_MS ? Math.min(MAX_MS, budgetOf(usual.ms, TESTS_MS)) : args.timeoutMs,
             label: 'test',
             title: line,
             command: line,

@@ -11,6 +11,7 @@ import { tellOwner } from '../../../../store/whatsapp/account.ts';
 import { findGroup } from '../../../../store/whatsapp/chats.ts';
 import { endDelays, markHandled, putOff, received, type Waiting } from '../../../../store/whatsapp/inbox.ts';
 import { type Intake, IntakeError } from '../../../intake/intake.ts';
+import type { AnsweredMessage } from '../../../intake/message.ts';
 import { ChatBatcher } from '../../shared/batcher.ts';
 import { createLimiter } from '../../shared/rate-limit.ts';
 import type { Sorted } from '../../shared/receiver.ts';
@@ -47,7 +48,6 @@ const AGAIN_MS = 250;
 const FAILED_LONGEST_MS = HOUR;
 
 const UNREADABLE = 'A message from you reached me, but I could not read it. Please send it again.';
-const TOO_MANY = 'That is a lot at once. I read what came first now and the rest in about a minute; nothing is lost.';
 
 /** The album that a message announces or belongs to. */
 const albumOf = ({ address, message }: Admitted): string =>
@@ -104,7 +104,8 @@ export class Sorter {
     if (changes && (await this.precedes(it, content.target))) return { until: Date.now() + AGAIN_MS };
     const limited = this.limited(it);
     if (limited) {
-      if (limited.tell) await this.respond(it.address, '[many messages at once]', TOO_MANY, `limit/${row.seq}`);
+      if (limited.tell)
+        await this.respond(it.address, '[many messages at once]', (say) => say('limit.burst'), `limit/${row.seq}`);
       return { until: limited.until };
     }
     if (decides) await this.decide(it, decides);
@@ -293,7 +294,7 @@ export class Sorter {
   private async respond(
     address: string,
     said: string,
-    body: string,
+    body: AnsweredMessage['body'],
     channelMessageId: string,
     seq?: number,
   ): Promise<void> {
@@ -303,7 +304,7 @@ export class Sorter {
   private async respondIn(
     threadId: string,
     said: string,
-    body: string,
+    body: AnsweredMessage['body'],
     channelMessageId: string,
     seq?: number,
   ): Promise<void> {
