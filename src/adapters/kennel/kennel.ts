@@ -122,6 +122,10 @@ export interface StartApp {
   /** the port that it listens on; the first that it opens when left out */
   port?: number;
   env: Record<string, string>;
+  /** key of a task: it runs on the copy that the operation `base` has made, and is in no list; it ends with the copy */
+  base?: string;
+  /** relative to /workspace */
+  cwd?: string;
 }
 
 export interface App {
