@@ -149,6 +149,7 @@ class HostKennel implements OpenKennel {
           });
         }),
       settled: (id, ms, signal) => explained(() => apps.settled(id, ms, signal)),
+      link: (id) => explained(() => apps.link(id)),
       list: () => explained(() => apps.list()),
       log: (id, lines) => explained(() => apps.log(id, lines)),
       stop: (id) => explained(() => apps.stop(id)),

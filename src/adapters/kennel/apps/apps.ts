@@ -14,6 +14,7 @@ import { hostConfig, mount } from '../docker/hardening.ts';
 import { type App, KennelFull, type StartApp } from '../kennel.ts';
 import type { RunContext } from '../runs.ts';
 import { Preview } from './preview.ts';
+import { addressesInNetworks, PreviewLink } from './preview-link.ts';
 
 /** Most apps of one host at a time. Each may use as much memory as a task. */
 const MAX_APPS = 4;
@@ -41,6 +42,7 @@ export class Apps {
   private readonly folder: string;
   private readonly contextOf: (workspace: string | null) => Promise<RunContext>;
   private readonly previews = new Map<string, Preview>();
+  private readonly links = new Map<string, PreviewLink>();
   private readonly turns = new KeyedMutex();
 
   constructor(home: string, contextOf: (workspace: string | null) => Promise<RunContext>) {
@@ -107,6 +109,20 @@ export class Apps {
       await this.end(context, id);
       return true;
     });
+  }
+
+  /**
+   * Opens a link to an app for one device in the owner's network, in place of an earlier one. Null when the app does
+   * not listen, or this machine is in no network.
+   */
+  async link(id: string): Promise<{ url: string; until: number } | null> {
+    const preview = this.previews.get(id);
+    const [address] = addressesInNetworks();
+    if (!preview?.reached || preview.appPort === null || address === undefined) return null;
+    this.links.get(id)?.close();
+    const link = await PreviewLink.open({ connect: () => preview.tunnel(), port: preview.appPort }, address);
+    this.links.set(id, link);
+    return link;
   }
 
   /** Waits until an app listens on a port, or has ended. */
@@ -224,6 +240,8 @@ export class Apps {
   private async closePreview(id: string): Promise<void> {
     const preview = this.previews.get(id);
     this.previews.delete(id);
+    this.links.get(id)?.close();
+    this.links.delete(id);
     await preview?.close();
   }
 
