@@ -136,15 +136,20 @@ export function egressQuestion(
       ? say('hosts.wants', { ...asked, host: shown[0]! })
       : [say(hosts.some(isTool) ? 'hosts.wantsThings' : 'hosts.wantsHosts', asked), ...shown.map(asItem)].join('\n');
   const rest = more > 0 ? [say('hosts.more', { count: more })] : [];
-  const open = hosts.some(isOpen) ? [say(hosts.length > 1 ? 'hosts.someOpen' : 'hosts.open')] : [];
-  const long = hosts.some(({ host }) => host.length > LONGEST_HOST) ? [say('hosts.long')] : [];
   const tool = hosts.some(isTool) ? [say('hosts.tool')] : [];
+  return [all, ...rest, ...warningsAbout(own, hosts, say), ...tool, ...warnings].join('\n');
+}
+
+/** All that the names of these hosts warn of, in sentences. */
+export function warningsAbout(own: readonly AskedHost[], hosts: readonly AskedHost[], say: Say = english): string[] {
   const misleading = warningsBut(
     own,
     hosts.filter((at) => !isTool(at)),
     say,
   );
-  return [all, ...rest, ...misleading, ...open, ...long, ...tool, ...warnings].join('\n');
+  const open = hosts.some(isOpen) ? [say(hosts.length > 1 ? 'hosts.someOpen' : 'hosts.open')] : [];
+  const long = hosts.some(({ host }) => host.length > LONGEST_HOST) ? [say('hosts.long')] : [];
+  return [...misleading, ...open, ...long];
 }
 
 const asItem = (line: string): string => `- ${line}`;

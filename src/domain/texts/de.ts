@@ -154,6 +154,7 @@ export const de: Translation = {
   'report.times': '{host} ({count}-mal)',
   'report.otherHosts': 'andere Hosts',
   'report.bytes': '{count} Byte',
+  'report.picture': '{when, select, before {Vorher} after {Jetzt} other {Sieht gleich aus}}: {page}',
   'report.planned': 'Der Agent hat sich an den Plan gehalten, dem du zugestimmt hast.',
   'report.tokens': ', {tokens} Tokens',
 
@@ -481,6 +482,8 @@ export const de: Translation = {
     'Vor der Aufgabe war ein Merge im Gange, und seitdem wurde etwas vorgemerkt (staged). Nimm das erst heraus; es wurde nichts geändert.',
   'undo.otherGit':
     'Die Aufgabe hat den Git-Ordner entfernt, und seitdem wurde hier ein anderes Repository angelegt. Leg dessen .git erst woandershin; es wurde nichts geändert.',
+  'undo.gitFile':
+    'Wo eine .git-Datei zum Repository anderswo führte, liegt jetzt ein eigenes. Leg den Ordner .git erst woandershin; es wurde nichts geändert.',
   'undo.overlooked': 'Was Git übersehen soll, bleibt, wie es ist, weil der Index seitdem geändert wurde.',
   'undo.unchangedAs': 'Es wurde nichts geändert: {why}.',
 
@@ -642,7 +645,8 @@ export const de: Translation = {
     '`ship` stellt einen Pull Request des Projekts und beobachtet ihn bis zum Merge, `ship and merge when green` mergt ihn auch; `ship status`, `ship merge` und `ship stop` gelten dem offenen',
   'helps.take':
     '`take` mit der Datei von `fetch hand-over` führt eine Sitzung von Claude Code oder Codex weiter, die auf deinem Computer begann, `take: …` mit Worten für den Agenten; `give` bringt die Sitzung der letzten Aufgabe dorthin, `give 2` die von Aufgabe 2',
-  'helps.apps': '`apps` zeigt, was noch läuft, mit Adresse; `app log` zeigt die Ausgabe, `app stop` beendet es',
+  'helps.apps':
+    '`apps` zeigt, was noch läuft, mit Adresse; `app log` zeigt die Ausgabe, `app stop` beendet es, `preview` macht einen Link für dein Handy',
   'helps.remind':
     '`remind me to stretch in 20 minutes` oder `remind me at 9:00 tomorrow to call Ann` sagt es dann, einmal',
   'helps.schedules':

@@ -158,6 +158,7 @@ export const en = {
   'report.times': '{host} ({count} times)',
   'report.otherHosts': 'other hosts',
   'report.bytes': '{count} bytes',
+  'report.picture': '{when, select, before {Before} after {Now} other {Looks the same}}: {page}',
   'report.planned': 'It followed the plan that you agreed to.',
   'report.tokens': ', {tokens} tokens',
 
@@ -479,6 +480,8 @@ export const en = {
     'A merge was in progress before the task, and something was staged since. Unstage it first; nothing was changed.',
   'undo.otherGit':
     'The task removed the git folder, and another repository was made here since. Move its .git elsewhere first; nothing was changed.',
+  'undo.gitFile':
+    'There is a repository now where a .git file led to the one elsewhere. Move the folder .git away first; nothing was changed.',
   'undo.overlooked': 'What git is told to overlook stays as it is, because the index was changed since.',
   'undo.unchangedAs': 'Nothing was changed: {why}.',
 
@@ -641,7 +644,7 @@ export const en = {
   'helps.take':
     '`take` with the file of `fetch hand-over` goes on with a session of Claude Code or Codex that began on your computer, `take: …` with words for its agent; `give` brings the session of the latest task there, `give 2` that of task 2',
   'helps.apps':
-    '`apps` lists what was left running, with its address; `app log` shows what it prints, `app stop` ends it',
+    '`apps` lists what was left running, with its address; `app log` shows what it prints, `app stop` ends it, `preview` makes a link for your phone',
   'helps.remind': '`remind me to stretch in 20 minutes` or `remind me at 9:00 tomorrow to call Ann` says it then, once',
   'helps.schedules':
     '`schedules` lists what runs by itself and what you are to be reminded of; `schedules remove 2` ends one, by its number or name',

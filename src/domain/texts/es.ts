@@ -152,6 +152,7 @@ export const es: Translation = {
   'report.times': '{host} ({count} veces)',
   'report.otherHosts': 'otros servidores',
   'report.bytes': '{count} bytes',
+  'report.picture': '{when, select, before {Antes} after {Ahora} other {Se ve igual}}: {page}',
   'report.planned': 'Siguió el plan que aceptaste.',
   'report.tokens': ', {tokens} tokens',
 
@@ -471,6 +472,8 @@ export const es: Translation = {
     'Antes de la tarea había un merge en curso, y desde entonces se preparó algo (staged). Quítalo primero; no se cambió nada.',
   'undo.otherGit':
     'La tarea quitó la carpeta de git, y desde entonces se creó aquí otro repositorio. Mueve primero su .git a otro sitio; no se cambió nada.',
+  'undo.gitFile':
+    'Donde un archivo .git llevaba al repositorio de otro sitio, ahora hay uno. Mueve primero la carpeta .git; no se cambió nada.',
   'undo.overlooked': 'Lo que git debe pasar por alto se queda como está, porque el índice cambió desde entonces.',
   'undo.unchangedAs': 'No se cambió nada: {why}.',
 
@@ -623,7 +626,7 @@ export const es: Translation = {
   'helps.take':
     '`take` con el archivo de `fetch hand-over` sigue una sesión de Claude Code o Codex que empezó en tu ordenador, `take: …` con palabras para su agente; `give` lleva allí la sesión de la última tarea, `give 2` la de la tarea 2',
   'helps.apps':
-    '`apps` muestra lo que quedó en marcha, con su dirección; `app log` muestra lo que imprime, `app stop` lo termina',
+    '`apps` muestra lo que quedó en marcha, con su dirección; `app log` muestra lo que imprime, `app stop` lo termina, `preview` crea un enlace para tu móvil',
   'helps.remind':
     '`remind me to stretch in 20 minutes` o `remind me at 9:00 tomorrow to call Ann` lo dice entonces, una vez',
   'helps.schedules':

@@ -156,6 +156,7 @@ export const fr: Translation = {
   'report.times': '{host} ({count} fois)',
   'report.otherHosts': 'd’autres serveurs',
   'report.bytes': '{count} octets',
+  'report.picture': '{when, select, before {Avant} after {Maintenant} other {Rien n’a changé à l’écran}}: {page}',
   'report.planned': 'Il a suivi le plan que tu as accepté.',
   'report.tokens': ', {tokens} tokens',
 
@@ -482,6 +483,8 @@ export const fr: Translation = {
     'Un merge était en cours avant la tâche, et quelque chose a été indexé depuis. Retire-le d’abord ; rien n’a été changé.',
   'undo.otherGit':
     'La tâche a supprimé le dossier git, et un autre dépôt a été créé ici depuis. Déplace d’abord son .git ; rien n’a été changé.',
+  'undo.gitFile':
+    'Là où un fichier .git menait au dépôt situé ailleurs, il y en a maintenant un. Déplace d’abord le dossier .git ; rien n’a été changé.',
   'undo.overlooked': 'Ce que git doit ignorer reste tel quel, car l’index a changé depuis.',
   'undo.unchangedAs': 'Rien n’a été changé : {why}.',
 
@@ -641,7 +644,7 @@ export const fr: Translation = {
   'helps.take':
     '`take` avec le fichier de `fetch hand-over` continue une session de Claude Code ou Codex commencée sur ton ordinateur, `take: …` avec des mots pour son agent ; `give` y apporte la session de la dernière tâche, `give 2` celle de la tâche 2',
   'helps.apps':
-    '`apps` liste ce qui tourne encore, avec son adresse ; `app log` montre ce que ça affiche, `app stop` l’arrête',
+    '`apps` liste ce qui tourne encore, avec son adresse ; `app log` montre ce que ça affiche, `app stop` l’arrête, `preview` crée un lien pour ton téléphone',
   'helps.remind':
     '`remind me to stretch in 20 minutes` ou `remind me at 9:00 tomorrow to call Ann` le dit à ce moment-là, une fois',
   'helps.schedules':

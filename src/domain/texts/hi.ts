@@ -147,6 +147,7 @@ export const hi: Translation = {
   'report.times': '{host} ({count} बार)',
   'report.otherHosts': 'दूसरे होस्ट',
   'report.bytes': '{count} बाइट',
+  'report.picture': '{when, select, before {पहले} after {अब} other {वैसा ही दिखता है}}: {page}',
   'report.planned': 'काम उसी योजना से हुआ जिसे आपने मंज़ूर किया था।',
   'report.tokens': ', {tokens} टोकन',
 
@@ -458,6 +459,8 @@ export const hi: Translation = {
   'undo.mergeStaged': 'काम से पहले एक merge चल रहा था, और तब से कुछ staged हुआ। पहले उसे हटाइए; कुछ नहीं बदला गया।',
   'undo.otherGit':
     'काम ने git फ़ोल्डर हटा दिया, और तब से यहाँ दूसरी रिपॉज़िटरी बनी है। पहले उसका .git कहीं और रखिए; कुछ नहीं बदला गया।',
+  'undo.gitFile':
+    'जहाँ एक .git फ़ाइल कहीं और की रिपॉज़िटरी तक ले जाती थी, वहाँ अब अपनी रिपॉज़िटरी है। पहले .git फ़ोल्डर कहीं और रखिए; कुछ नहीं बदला गया।',
   'undo.overlooked': 'git को जिसे अनदेखा करना है वह वैसा ही रहेगा, क्योंकि index तब से बदला है।',
   'undo.unchangedAs': 'कुछ नहीं बदला गया: {why}।',
 
@@ -601,7 +604,8 @@ export const hi: Translation = {
     '`ship` प्रोजेक्ट की पुल रिक्वेस्ट बनाकर मर्ज होने तक उस पर नज़र रखता है, `ship and merge when green` उसे मर्ज भी करता है; `ship status`, `ship merge` और `ship stop` खुली वाली के लिए हैं',
   'helps.take':
     '`take`, `fetch hand-over` की फ़ाइल के साथ, आपके कंप्यूटर पर शुरू हुआ Claude Code या Codex का सत्र आगे बढ़ाता है, `take: …` एजेंट के लिए शब्दों के साथ; `give` पिछले काम का सत्र वहाँ ले जाता है, `give 2` काम 2 का',
-  'helps.apps': '`apps` चलते हुए ऐप उनके पते के साथ दिखाता है; `app log` उनका आउटपुट दिखाता है, `app stop` बंद करता है',
+  'helps.apps':
+    '`apps` चलते हुए ऐप उनके पते के साथ दिखाता है; `app log` उनका आउटपुट दिखाता है, `app stop` बंद करता है, `preview` आपके फ़ोन के लिए लिंक बनाता है',
   'helps.remind':
     '`remind me to stretch in 20 minutes` या `remind me at 9:00 tomorrow to call Ann` उसी समय एक बार याद दिलाता है',
   'helps.schedules':

@@ -152,6 +152,7 @@ export const pt: Translation = {
   'report.times': '{host} ({count} vezes)',
   'report.otherHosts': 'outros servidores',
   'report.bytes': '{count} bytes',
+  'report.picture': '{when, select, before {Antes} after {Agora} other {Parece igual}}: {page}',
   'report.planned': 'Ele seguiu o plano que você aceitou.',
   'report.tokens': ', {tokens} tokens',
 
@@ -467,6 +468,8 @@ export const pt: Translation = {
     'Antes da tarefa havia um merge em andamento, e desde então algo entrou em stage. Tire primeiro; nada foi mudado.',
   'undo.otherGit':
     'A tarefa removeu a pasta do git, e desde então outro repositório foi criado aqui. Mova o .git dele primeiro; nada foi mudado.',
+  'undo.gitFile':
+    'Onde um arquivo .git levava ao repositório de outro lugar, agora há um. Mova primeiro a pasta .git; nada foi mudado.',
   'undo.overlooked': 'O que o git deve ignorar fica como está, porque o índice mudou desde então.',
   'undo.unchangedAs': 'Nada foi mudado: {why}.',
 
@@ -623,7 +626,8 @@ export const pt: Translation = {
     '`ship` cria um pull request do projeto e acompanha até o merge, `ship and merge when green` também faz o merge; `ship status`, `ship merge` e `ship stop` são para o que está aberto',
   'helps.take':
     '`take` com o arquivo de `fetch hand-over` continua uma sessão do Claude Code ou do Codex que começou no seu computador, `take: …` com palavras para o agente; `give` leva para lá a sessão da última tarefa, `give 2` a da tarefa 2',
-  'helps.apps': '`apps` mostra o que ficou rodando, com o endereço; `app log` mostra a saída, `app stop` encerra',
+  'helps.apps':
+    '`apps` mostra o que ficou rodando, com o endereço; `app log` mostra a saída, `app stop` encerra, `preview` cria um link para o seu celular',
   'helps.remind':
     '`remind me to stretch in 20 minutes` ou `remind me at 9:00 tomorrow to call Ann` avisa na hora, uma vez',
   'helps.schedules':
