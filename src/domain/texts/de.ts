@@ -154,7 +154,7 @@ export const de: Translation = {
   'report.times': '{host} ({count}-mal)',
   'report.otherHosts': 'andere Hosts',
   'report.bytes': '{count} Byte',
-  'report.picture': '{when, select, before {Vorher} after {Jetzt} other {Sieht gleich aus}}: {page}',
+  'report.picture': '{when, select, before {Vorher: {page}} after {Jetzt: {page}} other {Sieht gleich aus: {page}}}',
   'report.planned': 'Der Agent hat sich an den Plan gehalten, dem du zugestimmt hast.',
   'report.tokens': ', {tokens} Tokens',
 

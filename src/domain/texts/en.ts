@@ -158,7 +158,7 @@ export const en = {
   'report.times': '{host} ({count} times)',
   'report.otherHosts': 'other hosts',
   'report.bytes': '{count} bytes',
-  'report.picture': '{when, select, before {Before} after {Now} other {Looks the same}}: {page}',
+  'report.picture': '{when, select, before {Before: {page}} after {Now: {page}} other {Looks the same: {page}}}',
   'report.planned': 'It followed the plan that you agreed to.',
   'report.tokens': ', {tokens} tokens',
 

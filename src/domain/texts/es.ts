@@ -152,7 +152,7 @@ export const es: Translation = {
   'report.times': '{host} ({count} veces)',
   'report.otherHosts': 'otros servidores',
   'report.bytes': '{count} bytes',
-  'report.picture': '{when, select, before {Antes} after {Ahora} other {Se ve igual}}: {page}',
+  'report.picture': '{when, select, before {Antes: {page}} after {Ahora: {page}} other {Se ve igual: {page}}}',
   'report.planned': 'Siguió el plan que aceptaste.',
   'report.tokens': ', {tokens} tokens',
 

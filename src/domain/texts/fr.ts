@@ -156,7 +156,8 @@ export const fr: Translation = {
   'report.times': '{host} ({count} fois)',
   'report.otherHosts': 'd’autres serveurs',
   'report.bytes': '{count} octets',
-  'report.picture': '{when, select, before {Avant} after {Maintenant} other {Rien n’a changé à l’écran}}: {page}',
+  'report.picture':
+    '{when, select, before {Avant : {page}} after {Maintenant : {page}} other {Rien n’a changé à l’écran : {page}}}',
   'report.planned': 'Il a suivi le plan que tu as accepté.',
   'report.tokens': ', {tokens} tokens',
 

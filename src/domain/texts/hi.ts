@@ -147,7 +147,7 @@ export const hi: Translation = {
   'report.times': '{host} ({count} बार)',
   'report.otherHosts': 'दूसरे होस्ट',
   'report.bytes': '{count} बाइट',
-  'report.picture': '{when, select, before {पहले} after {अब} other {वैसा ही दिखता है}}: {page}',
+  'report.picture': '{when, select, before {पहले: {page}} after {अब: {page}} other {वैसा ही दिखता है: {page}}}',
   'report.planned': 'काम उसी योजना से हुआ जिसे आपने मंज़ूर किया था।',
   'report.tokens': ', {tokens} टोकन',
 

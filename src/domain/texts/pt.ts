@@ -152,7 +152,7 @@ export const pt: Translation = {
   'report.times': '{host} ({count} vezes)',
   'report.otherHosts': 'outros servidores',
   'report.bytes': '{count} bytes',
-  'report.picture': '{when, select, before {Antes} after {Agora} other {Parece igual}}: {page}',
+  'report.picture': '{when, select, before {Antes: {page}} after {Agora: {page}} other {Parece igual: {page}}}',
   'report.planned': 'Ele seguiu o plano que você aceitou.',
   'report.tokens': ', {tokens} tokens',
 

@@ -26,7 +26,7 @@ type NamesIn<Text extends string> = Text extends `${infer Head}{${infer Rest}`
   ? (Head extends Branch ? never : Rest extends `${infer Body}}${string}` ? Named<Body> : never) | NamesIn<Rest>
   : never;
 /** What stands before a form of a text, which is no name. */
-type Branch = `${string} ${'one' | 'other' | 'money' | 'month' | 'before' | 'after'} `;
+type Branch = `${string} ${'one' | 'other' | 'money' | 'month'} `;
 type ValuesOf<Key extends TextKey> = { [Name in NamesIn<(typeof en)[Key]>]: string | number };
 
 export interface Say {
