@@ -56,10 +56,12 @@ export const preferences = defineTool({
   onStore: 'writes',
   timeoutMs: 10_000,
   notARoutineStep: true,
-  asks: (args) =>
-    `Change preferences of this chat: ${Object.entries(args)
-      .map(([name, value]) => `${name} ${shown(value)}`)
-      .join(', ')}?`,
+  asks: (args, _, say) => {
+    const changes = Object.entries(args).map(
+      ([name, value]) => `${say(`pref.${name as keyof Wanted}`)} ${shown(value)}`,
+    );
+    return say('ask.preferences', { what: changes.join(', ') });
+  },
   run: async (args, context) => {
     const { db, chatId, config } = context;
     const changes = await changesOf(args, context);

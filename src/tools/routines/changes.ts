@@ -43,7 +43,7 @@ export const routineChanges = (lookup: Lookup, names: () => Iterable<string>): T
       steps: z.array(routineStep).min(1).max(30).optional(),
     }),
     inQuestion: ['workflow', 'steps'],
-    asks: (args) => `Change the routine ${named(args.workflow)}?`,
+    asks: (args, _, say) => say('ask.changeRoutine', { name: named(args.workflow) }),
     run: async (args, context) => {
       const { db, chatId, callId } = context;
       const routine = await findRoutine(db, chatId, args.workflow);
@@ -104,8 +104,10 @@ export const routineChanges = (lookup: Lookup, names: () => Iterable<string>): T
       inputs: givenInputs,
     }),
     inQuestion: ['cron', 'schedule', 'timezone'],
-    asks: ({ cron, schedule, timezone }) =>
-      `Change the schedule ${named(cron)}${schedule === undefined ? '' : ` to ${inWords(schedule, timezone)}`}?`,
+    asks: ({ cron, schedule, timezone }, _, say) =>
+      schedule === undefined
+        ? say('ask.changeSchedule', { name: named(cron) })
+        : say('ask.reschedule', { name: named(cron), often: inWords(schedule, timezone, say) }),
     run: async (args, here) => {
       const context = await inChat(here, args.chat);
       if (typeof context === 'string') return { ok: false, output: context };
