@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import type { Config } from '../../config.ts';
+import { currentCall } from '../../domain/chat/former-tools.ts';
 import { parseSchedule } from '../../domain/cron.ts';
 import {
   argumentsEvidence,
@@ -30,9 +31,10 @@ import type { Tool } from '../../tools/tool.ts';
  */
 export async function approvalOf(
   db: Db,
-  call: Call,
+  made: Call,
   config: Pick<Config, 'FETCH_TIME_ZONE' | 'FETCH_TRIGGER' | 'OWNER_PHONE_NUMBER'>,
 ): Promise<{ sentence: string; evidence: string }> {
+  const call = currentCall(made);
   const tool = await toolOfTurn(db, call.turn_id, call.name);
   // arguments have a meaning of ours only for tools of ours: of any other tool, every one is shown as it is
   if (!tools.has(call.name))

@@ -1,11 +1,5 @@
 import { z } from 'zod';
-import {
-  createSchedule,
-  deleteSchedule,
-  describeSchedule,
-  scheduleOfCron,
-  setScheduleEnabled,
-} from '../../adapters/schedules.ts';
+import { createSchedule, deleteSchedule, describeSchedule, scheduleOfCron } from '../../adapters/schedules.ts';
 import { PROMPT_STEP } from '../../contracts/routine.ts';
 import { momentInWords, scheduleInWords, scheduleWithNext } from '../../domain/chat/words/schedule-words.ts';
 import { nextFirings, parseSchedule, scheduleSlug, shortestGap } from '../../domain/cron.ts';
@@ -16,7 +10,7 @@ import { zoneOf } from '../../store/chats/preferences.ts';
 import { isMainChat } from '../../store/owner/memories.ts';
 import { listPlaces } from '../../store/owner/places.ts';
 import { insertPrompt, promptOf } from '../../store/routines/automations.ts';
-import { deleteCron, findCron, insertCron, listCrons, markSent, setCronEnabled } from '../../store/routines/crons.ts';
+import { deleteCron, findCron, insertCron, listCrons } from '../../store/routines/crons.ts';
 import { findRoutine, listRoutines } from '../../store/routines/routines.ts';
 import { lastRunOfCron } from '../../store/routines/runs.ts';
 import { taintOfCall, unaskedSources } from '../../store/turns/steps/taint.ts';
@@ -208,7 +202,7 @@ export const cronTools = (lookup: Lookup): Tool[] => [
       const lines = crons.map((cron) => {
         const next =
           cron.state === 'unscheduled'
-            ? 'has no schedule any more: cron_enable makes it again'
+            ? 'has no schedule any more: cron_update with enabled makes it again'
             : cron.state === 'disabled'
               ? 'switched off'
               : cron.nextRunAt
@@ -260,39 +254,6 @@ export const cronTools = (lookup: Lookup): Tool[] => [
       const problem = routine.automation ? null : problemOfRun(routine, lookup, cron.inputs);
       if (problem) return { ok: false, output: `${problem} Change what the cron gives with cron_update.` };
       return await startRun(context, routine, { cronId: cron.id });
-    },
-  }),
-  defineTool({
-    ...common,
-    name: 'cron_enable',
-    family: 'routines',
-    reads: [],
-    sends: ['schedule'],
-    description: 'Let a disabled cron fire again; enabled false disables it. What it missed is not caught up.',
-    danger: 'MODERATE',
-    ...ofAnyChat,
-    schema: z.strictObject({ cron: nameOrId, enabled: z.boolean().default(true), chat: chatArgument }),
-    notARoutineStep: true,
-    inQuestion: ['cron', 'enabled'],
-    asks: (args) => `Switch the schedule ${named(args.cron)} ${args.enabled ? 'on' : 'off'}?`,
-    run: async ({ chat, cron: wanted, enabled }, here) => {
-      const context = await inChat(here, chat);
-      if (typeof context === 'string') return { ok: false, output: context };
-      const cron = await findCron(context.db, context.chatId, wanted);
-      if (!cron) return await noSuchCron(context, wanted);
-      const changed = await setCronEnabled(context.db, cron.id, enabled);
-      if (!(await setScheduleEnabled(context.temporal, cron.id, enabled))) {
-        await createSchedule(context.temporal, scheduleOfCron(changed, context.config.FETCH_CATCHUP_HOURS));
-      }
-      await markSent(context.db, changed);
-      const now = new Date();
-      const next = enabled ? nextFirings(cron.schedule, cron.time_zone, now, 1)[0] : undefined;
-      const when = scheduleWithNext({ schedule: cron.schedule, timeZone: cron.time_zone, enabled }, now);
-      return {
-        ok: true,
-        output: `The schedule "${cron.name}" is ${enabled ? `on again: ${when}` : 'switched off'}.`,
-        metadata: { id: cron.id, name: cron.name, enabled, nextRunAt: next?.toISOString() },
-      };
     },
   }),
   defineTool({

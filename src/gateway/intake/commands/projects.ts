@@ -6,7 +6,7 @@ import { findName } from '../../../domain/tasks/workspace-names.ts';
 import { suggestion } from '../../../domain/text/nearest.ts';
 import { groupOfChat } from '../../../store/chats/groups.ts';
 import { listShares } from '../../../store/chats/shares.ts';
-import { egressText, revokeRules } from '../../../store/kennel/egress-rules.ts';
+import { egressOfChat, revokeRules } from '../../../store/kennel/egress-rules.ts';
 import {
   activeWorkspace,
   listWorkspaces,
@@ -86,7 +86,7 @@ export const egressCommand = command({
   run: async (order, { tx, config }) =>
     order.what === 'remove'
       ? await remove(tx.now, tx.chatId, order)
-      : (await egressText(tx.now, config, tx.chatId)).text,
+      : (await egressOfChat(tx.now, config, tx.chatId)).text,
 });
 
 async function remove(tx: Tx, chatId: string, at: { host: string; port: number | null }): Promise<string> {
