@@ -57,7 +57,7 @@ export function checkRoutineSteps(
   const steps: RoutineStep[] = [];
   const problems: string[] = [];
   for (const [index, input] of inputs.entries()) {
-    const checked = checkStep(asObject(input), index, checking);
+    const checked = checkStep(writtenStep(input), index, checking);
     if (typeof checked === 'string') problems.push(checked);
     else steps.push(checked);
   }
@@ -66,7 +66,8 @@ export function checkRoutineSteps(
 
 type StepObject = Exclude<WrittenStep, string>;
 
-function asObject(input: WrittenStep): StepObject {
+/** A routine step as an object, however the model wrote it. */
+export function writtenStep(input: WrittenStep): StepObject {
   if (typeof input !== 'string') return input;
   const [tool = '', ...name] = input.split('|').map((part) => part.trim());
   return { tool, name: name.join('|'), args: {}, when: 'ok', onFailure: 'stop' };
