@@ -147,11 +147,9 @@ async function stepsOf(db: Db, call: Call): Promise<string> {
 
 /** Steps of a routine as they are stored, or as the model has just written them. */
 const stepsInWords = (steps: readonly unknown[]): string[] =>
-  steps.flatMap((step, index) => {
-    if (typeof step !== 'object' || step === null) {
-      const named = tools.get(String(step));
-      return [`${index + 1}. ${named ? doing(named, {}) : visibleLine(String(step))}`];
-    }
+  steps.flatMap((asked, index) => {
+    const step = typeof asked === 'string' ? writtenStep(asked) : asked;
+    if (typeof step !== 'object' || step === null) return [`${index + 1}. ${visibleLine(String(step))}`];
     const { tool: wanted = '', name = '', args = {}, ...rest } = step as { [key: string]: unknown };
     const given = args as Record<string, unknown>;
     const tool = tools.get(String(wanted));

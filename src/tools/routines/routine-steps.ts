@@ -178,7 +178,12 @@ export const spends = (steps: readonly Pick<RoutineStep, 'tool'>[], lookup: Look
  */
 export async function estimateOf(
   db: Db,
-  { id, steps, schedule, timeZone }: { id: string; steps: readonly RoutineStep[]; schedule: string; timeZone: string },
+  {
+    id,
+    steps,
+    schedule,
+    timeZone,
+  }: { id: string; steps: ReadonlyArray<Pick<RoutineStep, 'tool'>>; schedule: string; timeZone: string },
   lookup: Lookup,
 ): Promise<string> {
   if (!spends(steps, lookup)) return '';
@@ -190,7 +195,7 @@ export async function estimateOf(
   return run ? estimateText(run, perDay) : '';
 }
 
-async function usualRun(db: Db, steps: readonly RoutineStep[], lookup: Lookup) {
+async function usualRun(db: Db, steps: ReadonlyArray<Pick<RoutineStep, 'tool'>>, lookup: Lookup) {
   const sum = { tokens: 0, microUsd: 0, unpriced: 0 };
   for (const { tool } of steps) {
     if (!spends([{ tool }], lookup)) continue;

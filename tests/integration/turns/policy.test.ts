@@ -124,7 +124,7 @@ describe('a routine and its schedule in a supervised chat', () => {
     const { id } = await approval(thread);
     const [question] = await questions(turn);
     expect(question!.prompt).toBe('Save the routine "tidy", and run it every weekday at 8:30?');
-    expect(question!.evidence).toMatch(/1\. look.*\n2\. /s);
+    expect(question!.evidence).toMatch(/^1\. look: List the workflows.*\n2\. List the crons of this chat/);
     expect(await schedulesOf(thread)).toEqual([]);
     await decide(id, 'allow');
     expect((await app.ended(thread, turn)).status).toBe('completed');

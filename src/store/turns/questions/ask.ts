@@ -48,7 +48,7 @@ interface Approval {
   /** what the model said with the call */
   intent: string | null;
   /** what the answer to another question has decided about it, too; `by`: null when nobody answered */
-  decided: { decision: 'allow' | 'deny'; by: DecidedBy | null } | null;
+  decided?: { decision: 'allow' | 'deny'; by: DecidedBy | null } | null;
 }
 
 const NOT_SCHEDULED = 'It was asked together with its routine, and the person did not allow them. Nothing was run.';
