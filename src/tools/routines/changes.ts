@@ -106,13 +106,13 @@ export const routineChanges = (lookup: Lookup, names: () => Iterable<string>): T
       inputs: givenInputs,
     }),
     inQuestion: ['cron', 'schedule', 'timezone', 'enabled'],
-    asks: ({ cron, schedule, timezone, enabled, ...more }) => {
+    asks: ({ cron, schedule, timezone, enabled, ...more }, _, say) => {
       const to = schedule === undefined ? '' : ` to ${inWords(schedule, timezone)}`;
       const change = [schedule, timezone, ...Object.values(more)].some((given) => given !== undefined);
-      const on = enabled === undefined ? null : enabled ? 'on' : 'off';
-      return change || on === null
-        ? `Change the schedule ${named(cron)}${to}${on === null ? '' : `, and switch it ${on}`}?`
-        : `Switch the schedule ${named(cron)} ${on}?`;
+      if (enabled !== undefined && !change)
+        return say(enabled ? 'ask.scheduleOn' : 'ask.scheduleOff', { name: named(cron) });
+      const on = enabled === undefined ? '' : `, and switch it ${enabled ? 'on' : 'off'}`;
+      return `Change the schedule ${named(cron)}${to}${on}?`;
     },
     run: async ({ chat, cron: wanted, enabled, ...change }, here) => {
       const context = await inChat(here, chat);

@@ -44,8 +44,10 @@ const workflowCreate = (lookup: Lookup, names: () => Iterable<string>): Tool =>
     summarise: (args) => steps(args.steps.length),
     notARoutineStep: true,
     inQuestion: ['name', 'steps', 'schedule', 'timezone'],
-    asks: ({ name, schedule, timezone }) =>
-      `Save the routine ${named(name)}${schedule === undefined ? '' : `, and run it ${inWords(schedule, timezone)}`}?`,
+    asks: ({ name, schedule, timezone }, _, say) =>
+      schedule === undefined
+        ? say('ask.routine', { name: named(name) })
+        : say('ask.routineWithSchedule', { name: named(name), often: inWords(schedule, timezone, say) }),
     run: async (args, context) => {
       const chat = await chatAutonomy(context.db, context.chatId);
       const checked = checkRoutineSteps(args.steps, lookup, names, chat?.autonomy ?? 'supervised', args.workspace);
@@ -159,7 +161,7 @@ const others = (lookup: Lookup): Tool[] => [
     schema: z.strictObject({ workflow: nameOrId, inputs: givenInputs }),
     notARoutineStep: true,
     inQuestion: ['workflow'],
-    asks: (args) => `Run the routine ${named(args.workflow)}?`,
+    asks: (args, _, say) => say('ask.runRoutine', { name: named(args.workflow) }),
     run: async (args, context) => {
       const routine = await findRoutine(context.db, context.chatId, args.workflow);
       if (!routine) return await noSuchWorkflow(context, args.workflow);
@@ -180,7 +182,7 @@ const others = (lookup: Lookup): Tool[] => [
     schema: z.strictObject({ workflow: nameOrId }),
     notARoutineStep: true,
     inQuestion: ['workflow'],
-    asks: (args) => `Delete the routine ${named(args.workflow)}?`,
+    asks: (args, _, say) => say('ask.deleteRoutine', { name: named(args.workflow) }),
     run: async (args, context) => {
       const routine = await findRoutine(context.db, context.chatId, args.workflow);
       if (!routine) return await noSuchWorkflow(context, args.workflow);

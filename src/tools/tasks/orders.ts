@@ -16,7 +16,7 @@ export const taskCancel = defineTool({
   danger: 'MODERATE',
   schema: z.strictObject({ taskId }),
   inQuestion: ['taskId'],
-  asks: (args) => `Cancel ${namedTask(args.taskId)}?`,
+  asks: (args, _, say) => say('ask.cancelTask', { task: namedTask(args.taskId, say) }),
   run: (args, context) =>
     onLiveTask(context, args.taskId, async (task) => {
       const ran = duration(secondsOf(task));
@@ -41,7 +41,8 @@ export const taskPause = defineTool({
   danger: 'MODERATE',
   schema: z.strictObject({ taskId: optionalTaskId, resume: z.boolean().default(false) }),
   inQuestion: ['taskId', 'resume'],
-  asks: ({ taskId: id, resume }) => (resume ? `Let ${namedTask(id)} go on?` : `Pause ${namedTask(id)}?`),
+  asks: ({ taskId: id, resume }, _, say) =>
+    say(resume ? 'ask.resumeTask' : 'ask.pauseTask', { task: namedTask(id, say) }),
   run: ({ taskId: id, resume }, context) =>
     resume ? hold(context, id, resumeUpdate, 'Resumed') : hold(context, id, pauseUpdate, 'Paused'),
 });
