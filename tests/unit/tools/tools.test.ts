@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest';
+import { english } from '../../../src/domain/texts/say.ts';
 import { declarations, prepareCall, tools } from '../../../src/tools/registry.ts';
 import { checkRoutineSteps, problemOfRun } from '../../../src/tools/routines/routine-steps.ts';
 import { idFromCall } from '../../../src/tools/tool.ts';
@@ -85,7 +86,7 @@ test.each([
 });
 
 test('a schedule is switched in words of its own', () => {
-  const asked = (args: object) => tools.get('cron_update')!.asks!({ cron: 'nightly', ...args } as never, '');
+  const asked = (args: object) => tools.get('cron_update')!.asks!({ cron: 'nightly', ...args } as never, '', english);
   expect(asked({ enabled: false })).toBe('Switch the schedule "nightly" off?');
   expect(asked({ enabled: true, schedule: '0 9 * * *' })).toBe(
     'Change the schedule "nightly" to every day at 9:00, and switch it on?',
