@@ -101,8 +101,8 @@ export async function taintUnattended(
 }
 
 /**
- * Stores with each call of an answer what a person must allow because of what the model had read, and with calls in a
- * workspace what that was.
+ * Stores with each call of an answer which of its effects need a yes because of what the model had read, and with calls
+ * in a workspace what that was.
  */
 export async function withTaint(
   db: Db,
