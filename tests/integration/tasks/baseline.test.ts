@@ -243,10 +243,13 @@ test('is installed', () => assert.equal(left, 'left'));
   }, 600_000);
 
   it('that is gone is not checked, and that is said', async () => {
-    const { path } = await project('gone', { Makefile: 'test:\n\t@echo "ok 1 - a"; echo 1..1\n' });
-    rmSync(path, { recursive: true });
+    const files = { ...dependent, '.npmrc': `registry=${registry.url}\n`, '.gitignore': 'node_modules\n' };
+    const { path } = await project('gone', files);
     const thread = await app.thread();
     await app.say(thread, 'check gone');
+    await told(thread, /^I can install and test gone once/);
+    rmSync(path, { recursive: true });
+    await app.say(thread, 'yes');
     await told(thread, /^gone could not be checked: its folder/);
   }, 300_000);
 
