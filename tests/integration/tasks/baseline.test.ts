@@ -135,7 +135,8 @@ test('is installed', () => assert.equal(left, 'left'));
     expect(existsSync(join(app.home, 'workspaces/needs/node_modules/left'))).toBe(true);
     const turn = await app.turn(thread, [{ call: [['app_test', { workspace: 'needs' }]] }, { say: '$LAST' }]);
     await app.ended(thread, turn);
-    await told(thread, /npm test succeeded/);
+    const call = app.store.db.selectFrom('calls').select(['ok', 'output']).where('turn_id', '=', turn);
+    expect(await call.executeTakeFirst()).toMatchObject({ ok: true, output: expect.stringContaining('succeeded') });
     await app.say(thread, 'check needs again');
     await until(
       'it is checked again',
