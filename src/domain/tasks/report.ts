@@ -54,7 +54,18 @@ export interface Report {
     /** the command with which its agent ran tests, where the project names none */
     testedBy?: string;
     verdict?: Verdict;
+    pictures?: readonly PagePicture[];
   };
+}
+
+/**
+ * A page that the changes touch. `before` and `after`: attachments of the chat; the same one when nothing of it looks
+ * different.
+ */
+export interface PagePicture {
+  page: string;
+  before?: string;
+  after?: string;
 }
 
 const SUBJECT_CHARS = 72;
@@ -108,9 +119,23 @@ export function reportText(report: Report, say: Say = english): string {
     reachedText(report.reached ?? []),
     refusedText(report.refused ?? []),
     `${duration(report.seconds)}${waitedText(report, say)}${spentText(report.spent, say)}.`,
+    picturesText(result.pictures ?? [], say),
   ];
   return parts.filter(Boolean).join('\n\n');
 }
+
+/** Channels send these as pictures, with what stands in the brackets. */
+const picturesText = (pictures: readonly PagePicture[], say: Say): string =>
+  pictures
+    .flatMap(({ page, ...taken }) => {
+      const name = inline(page, 80).replace(/[^\p{L}\p{N}/._ -]/gu, '?');
+      const shown = (when: 'before' | 'after' | 'same', id: string) =>
+        `![${say('report.picture', { when, page: name })}](attachment:${id})`;
+      const { before, after } = taken;
+      if (before !== undefined && before === after) return [shown('same', before)];
+      return [...(before ? [shown('before', before)] : []), ...(after ? [shown('after', after)] : [])];
+    })
+    .join('\n');
 
 function unheardText(words: readonly string[], say: Say): string {
   if (words.length === 0) return '';

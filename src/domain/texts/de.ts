@@ -132,6 +132,7 @@ export const de: Translation = {
   'report.more': 'und {count} weitere',
   'report.undo': 'Schreib „{words}“, um es zurückzunehmen.',
   'report.failing': 'Die Tests schlagen fehl ({command}):',
+  'report.picture': '{when, select, before {Vorher: {page}} after {Jetzt: {page}} other {Sieht gleich aus: {page}}}',
   'report.planned': 'Der Agent hat sich an den Plan gehalten, dem du zugestimmt hast.',
   'report.tokens': ', {tokens} Tokens',
 

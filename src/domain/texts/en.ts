@@ -136,6 +136,7 @@ export const en = {
   'report.more': 'and {count} more',
   'report.undo': 'Say "{words}" to take it back.',
   'report.failing': 'Tests fail ({command}):',
+  'report.picture': '{when, select, before {Before: {page}} after {Now: {page}} other {Looks the same: {page}}}',
   'report.planned': 'It followed the plan that you agreed to.',
   'report.tokens': ', {tokens} tokens',
 

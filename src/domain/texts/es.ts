@@ -130,6 +130,7 @@ export const es: Translation = {
   'report.more': 'y {count} más',
   'report.undo': 'Di «{words}» para deshacerlo.',
   'report.failing': 'Las pruebas fallan ({command}):',
+  'report.picture': '{when, select, before {Antes: {page}} after {Ahora: {page}} other {Se ve igual: {page}}}',
   'report.planned': 'Siguió el plan que aceptaste.',
   'report.tokens': ', {tokens} tokens',
 

@@ -134,6 +134,8 @@ export const fr: Translation = {
   'report.more': 'et {count} de plus',
   'report.undo': 'Dis « {words} » pour revenir en arrière.',
   'report.failing': 'Les tests échouent ({command}) :',
+  'report.picture':
+    '{when, select, before {Avant : {page}} after {Maintenant : {page}} other {Rien n’a changé à l’écran : {page}}}',
   'report.planned': 'Il a suivi le plan que tu as accepté.',
   'report.tokens': ', {tokens} tokens',
 

@@ -125,6 +125,7 @@ export const hi: Translation = {
   'report.more': 'और {count}',
   'report.undo': 'वापस लेने के लिए “{words}” लिखिए।',
   'report.failing': 'टेस्ट फ़ेल हैं ({command}):',
+  'report.picture': '{when, select, before {पहले: {page}} after {अब: {page}} other {वैसा ही दिखता है: {page}}}',
   'report.planned': 'काम उसी योजना से हुआ जिसे आपने मंज़ूर किया था।',
   'report.tokens': ', {tokens} टोकन',
 

@@ -130,6 +130,7 @@ export const pt: Translation = {
   'report.more': 'e mais {count}',
   'report.undo': 'Diga “{words}” para desfazer.',
   'report.failing': 'Os testes falham ({command}):',
+  'report.picture': '{when, select, before {Antes: {page}} after {Agora: {page}} other {Parece igual: {page}}}',
   'report.planned': 'Ele seguiu o plano que você aceitou.',
   'report.tokens': ', {tokens} tokens',
 

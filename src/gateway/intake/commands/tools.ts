@@ -70,8 +70,11 @@ const slashed = ({ text }: CommandContext): string => (text.trim().startsWith('/
 
 export const apps = command({
   topic: 'tasks',
-  help: ['`apps` lists what was left running, with its address; `app log` shows what it prints, `app stop` ends it'],
+  help: [
+    '`apps` lists what was left running, with its address; `app log` shows what it prints, `app stop` ends it, `preview` makes a link for your phone',
+  ],
   parse: parseApp,
+  ownersOnly: ({ action }) => (action === 'preview' ? 'Only the owner opens a preview.' : null),
   run: async (_, context) => toolTurn(context, context.text),
 });
 
