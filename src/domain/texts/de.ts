@@ -235,6 +235,7 @@ export const de: Translation = {
   'ask.forgetAll': 'Soll ich alles vergessen, was ich mir hier gemerkt habe?',
   'ask.message': 'Soll ich an {chat} schreiben: „{text}“?',
   'ask.routine': 'Soll ich die Routine {name} speichern?',
+  'ask.routineWithSchedule': 'Soll ich die Routine {name} speichern und {often} ausführen?',
   'ask.runRoutine': 'Soll ich die Routine {name} ausführen?',
   'ask.deleteRoutine': 'Soll ich die Routine {name} löschen?',
   'ask.runSchedule': 'Soll ich den Zeitplan {name} jetzt ausführen?',

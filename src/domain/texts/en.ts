@@ -238,6 +238,7 @@ export const en = {
   'ask.forgetAll': 'Forget everything that was remembered here?',
   'ask.message': 'Write to {chat}: “{text}”?',
   'ask.routine': 'Save the routine {name}?',
+  'ask.routineWithSchedule': 'Save the routine {name}, and run it {often}?',
   'ask.runRoutine': 'Run the routine {name}?',
   'ask.deleteRoutine': 'Delete the routine {name}?',
   'ask.runSchedule': 'Run the schedule {name} now?',

@@ -229,6 +229,7 @@ export const es: Translation = {
   'ask.forgetAll': '¿Olvido todo lo que se recordó aquí?',
   'ask.message': '¿Escribo a {chat}: «{text}»?',
   'ask.routine': '¿Guardo la rutina {name}?',
+  'ask.routineWithSchedule': '¿Guardo la rutina {name} y la ejecuto {often}?',
   'ask.runRoutine': '¿Ejecuto la rutina {name}?',
   'ask.deleteRoutine': '¿Borro la rutina {name}?',
   'ask.runSchedule': '¿Ejecuto ahora la programación {name}?',

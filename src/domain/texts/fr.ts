@@ -239,6 +239,7 @@ export const fr: Translation = {
   'ask.forgetAll': 'J’oublie tout ce que j’ai retenu ici ?',
   'ask.message': 'J’écris à {chat} : « {text} » ?',
   'ask.routine': 'J’enregistre la routine {name} ?',
+  'ask.routineWithSchedule': 'J’enregistre la routine {name} et je l’exécute {often} ?',
   'ask.runRoutine': 'Je lance la routine {name} ?',
   'ask.deleteRoutine': 'Je supprime la routine {name} ?',
   'ask.runSchedule': 'Je lance maintenant la routine planifiée {name} ?',

@@ -222,6 +222,7 @@ export const hi: Translation = {
   'ask.forgetAll': 'यहाँ जो कुछ याद रखा गया, सब भूल जाएँ?',
   'ask.message': '{chat} को लिखें: “{text}”?',
   'ask.routine': 'रूटीन {name} सेव करें?',
+  'ask.routineWithSchedule': 'रूटीन {name} सेव करें और इसे {often} चलाएँ?',
   'ask.runRoutine': 'रूटीन {name} चलाएँ?',
   'ask.deleteRoutine': 'रूटीन {name} हटाएँ?',
   'ask.runSchedule': 'शेड्यूल {name} अभी चलाएँ?',

@@ -229,6 +229,7 @@ export const pt: Translation = {
   'ask.forgetAll': 'Posso esquecer tudo o que foi guardado aqui?',
   'ask.message': 'Posso escrever para {chat}: “{text}”?',
   'ask.routine': 'Posso salvar a rotina {name}?',
+  'ask.routineWithSchedule': 'Posso salvar a rotina {name} e executá-la {often}?',
   'ask.runRoutine': 'Posso rodar a rotina {name}?',
   'ask.deleteRoutine': 'Posso apagar a rotina {name}?',
   'ask.runSchedule': 'Posso rodar o agendamento {name} agora?',

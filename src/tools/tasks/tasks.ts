@@ -20,7 +20,7 @@ import { defineTool, type Tool, type ToolContext, type ToolOutcome } from '../to
 import { taskBring } from './bring.ts';
 import { taskCreate } from './create.ts';
 import { sessionGive } from './give.ts';
-import { taskCancel, taskPause, taskResume } from './orders.ts';
+import { taskCancel, taskPause } from './orders.ts';
 import { sessionTake } from './take.ts';
 import { onTask, optionalTaskId, secondsOf, shortGoal, taskId, taskTool, taskView } from './task-of-chat.ts';
 
@@ -163,7 +163,6 @@ export const taskTools: Tool[] = [
   taskStatus,
   taskCancel,
   taskPause,
-  taskResume,
   taskRespond,
   taskBring,
   sessionTake,

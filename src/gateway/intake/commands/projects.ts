@@ -11,7 +11,7 @@ import { suggestion } from '../../../domain/text/nearest.ts';
 import { groupOfChat } from '../../../store/chats/groups.ts';
 import { listShares } from '../../../store/chats/shares.ts';
 import { channelOfChat } from '../../../store/chats/threads/threads.ts';
-import { egressText, revokeRules } from '../../../store/kennel/egress-rules.ts';
+import { egressOfChat, revokeRules } from '../../../store/kennel/egress-rules.ts';
 import { projectProfile, sayPart } from '../../../store/kennel/workspaces/project-profiles.ts';
 import {
   activeWorkspace,
@@ -149,7 +149,7 @@ export const egressCommand = command({
   run: async (order, { tx, config }) =>
     order.what === 'remove'
       ? await remove(tx.now, tx.chatId, order)
-      : (await egressText(tx.now, config, tx.chatId)).text,
+      : (await egressOfChat(tx.now, config, tx.chatId)).text,
 });
 
 async function remove(tx: Tx, chatId: string, at: { host: string; port: number | null }): Promise<string> {
