@@ -1,3 +1,5 @@
+import { capabilitiesOf } from '../../contracts/channels.ts';
+import type { Channel } from '../../contracts/ids.ts';
 import { isTimeZone, nextFirings } from '../cron.ts';
 
 /** Preferences of a person in a chat. What is unset is as the settings say. */
@@ -12,6 +14,8 @@ export interface Preferences {
   /** `22:00-07:00`, by the clock of the time zone */
   quietHours?: string;
   model?: string;
+  /** where the owner wants to be asked, whatever chat a question is of */
+  askOn?: Channel;
 }
 
 /** What nobody asked for: a report on the way, the success of a routine, news and the result of a coding task. */
@@ -113,5 +117,6 @@ export function preferencesText(
     `model: ${chosen.model ?? 'as set for all chats'}`,
     `notifications: ${levels[chosen.notifications ?? 'all']}`,
     `quiet hours: ${chosen.quietHours ?? 'none'}`,
+    ...(chosen.askOn ? [`questions: also on ${capabilitiesOf(chosen.askOn).label}, from each of your chats`] : []),
   ].join('\n');
 }

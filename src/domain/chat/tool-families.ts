@@ -47,7 +47,7 @@ export const FAMILIES = {
   settings: {
     about: 'preferences, forgetting, hosts of tasks',
     words:
-      /\bpreferences?\b|\bsettings?\b|\bnotif|\bquiet\b|\btime ?zones?\b|\blanguage\b|\bautonom|\bsupervised\b|\bforget\b|\bhosts?\b/i,
+      /\bpreferences?\b|\bsettings?\b|\bnotif|\bquiet\b|\btime ?zones?\b|\blanguage\b|\bautonom|\bsupervised\b|\bforget\b|\bhosts?\b|\bask me (?:on|by)\b/i,
   },
   attachments: {},
   skills: {},
