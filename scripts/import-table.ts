@@ -27,7 +27,10 @@ const STORES = [...GROUND, ...ROOT_FILES, COUNTS, 'store', 'adapters'];
  */
 export const IMPORT_TABLE: Record<string, FolderRules> = {
   contracts: { imports: [], packages: [] },
-  domain: { imports: ['contracts'], packages: ['chrono-node/en', 'croner', 'htmlparser2', 'yaml', 'zod'] },
+  domain: {
+    imports: ['contracts'],
+    packages: ['@formatjs/intl', 'chrono-node/en', 'croner', 'htmlparser2', 'yaml', 'zod'],
+  },
   workflows: { imports: GROUND, packages: ['@temporalio/workflow', '@temporalio/common'] },
   telemetry: { imports: [], packages: [] },
   store: { imports: GROUND, owns: ['kysely', 'pg', 'pg-copy-streams'] },

@@ -1,6 +1,6 @@
 import { isAbsolute } from 'node:path';
 import type { WorkspaceAnswer, WorkspaceOp } from '../../src/contracts/workspace-ops.ts';
-import { base } from './checkpoint/base.ts';
+import { base, head } from './checkpoint/base.ts';
 import { checkpoint } from './checkpoint/checkpoint.ts';
 import { conclude } from './checkpoint/conclude.ts';
 import { keepEdit } from './checkpoint/direct-edit.ts';
@@ -34,7 +34,9 @@ export function perform(workspace: string, side: string, op: WorkspaceOp): Works
     case 'digest':
       return digest(place.root, op.path);
     case 'search':
-      return search(place.root, op);
+      return op.symbol
+        ? import('./map/symbols.ts').then(({ findSymbol }) => findSymbol(place.root, op))
+        : search(place.root, op);
     case 'write':
       return write(place.root, op.path, op.content, op.preview ?? false, keepEdit(place, op.edit));
     case 'edit':
@@ -70,6 +72,8 @@ export function perform(workspace: string, side: string, op: WorkspaceOp): Works
       return conclude(place, op, again);
     case 'base':
       return base(place, op);
+    case 'head':
+      return head(place, op);
     case 'settle':
       return settle(place, op.key, op.author);
     case 'undo':

@@ -32,11 +32,12 @@ export async function workerActivities(deps: ActivityDeps) {
 
 /** The queue `kennel-<host>` of a host with containers. */
 export async function kennelActivities(deps: KennelDeps & HostDeps) {
-  const [turn, routine, task, shipment] = await Promise.all([
+  const [turn, routine, task, shipment, baseline] = await Promise.all([
     import('./turn/act.ts'),
     import('./routine/routine.ts'),
     import('./task/task-activities.ts'),
     import('./shipment/shipment-host.ts'),
+    import('./host/baseline.ts'),
   ]);
   return {
     act: turn.createAct(deps),
@@ -44,6 +45,7 @@ export async function kennelActivities(deps: KennelDeps & HostDeps) {
     runRoutineStep: routine.createRoutineActivities(deps).runRoutineStep,
     ...task.createTaskActivities(deps),
     ...shipment.createShipmentHost(deps),
+    ...baseline.createBaselineHost(deps),
   };
 }
 

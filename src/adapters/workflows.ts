@@ -1,17 +1,24 @@
+import { createHash } from 'node:crypto';
 import { type Client, WorkflowExecutionAlreadyStartedError, WorkflowNotFoundError } from '@temporalio/client';
+import type { Config } from '../config.ts';
 import type { ReminderInput } from '../contracts/activities.ts';
+import type { BaselineInput } from '../contracts/baseline.ts';
+import type { Arrival } from '../contracts/conversation.ts';
 import {
   AGENT_QUEUE,
   BACKGROUND_PRIORITY,
   BACKGROUND_QUEUE,
+  baselineOfQuestion,
+  baselineWorkflowId,
   reminderWorkflowId,
   routineWorkflowId,
   shipmentWorkflowId,
 } from '../contracts/ids.ts';
 import type { RoutineInput } from '../contracts/routine.ts';
 import type { ShipmentInput } from '../contracts/shipment.ts';
-import { REMINDER, ROUTINE, SHIPMENT } from '../contracts/signals.ts';
+import { arrivalSignal, BASELINE, REMINDER, ROUTINE, SHIPMENT, wantedSignal } from '../contracts/signals.ts';
 import { inline } from '../domain/text/foreign-text.ts';
+import { HOUR } from '../domain/time.ts';
 import { encrypts } from './payloads/codec.ts';
 
 /** Longest name in a list of the Temporal Web UI, in characters. */
@@ -94,6 +101,59 @@ export async function startShipment(temporal: Client, input: ShipmentInput): Pro
     if (error instanceof WorkflowExecutionAlreadyStartedError) return false;
     throw error;
   }
+}
+
+const idOf = (prefix: string, text: string): string =>
+  prefix +
+  BigInt(`0x${createHash('sha256').update(text).digest('hex')}`)
+    .toString(36)
+    .slice(-10);
+
+/**
+ * Has a project installed and tested once, after a check of it that is under way. `by`: what wants it, so that it is
+ * begun once; `round`: of a check whose workflow was lost.
+ */
+export async function startBaseline(
+  temporal: Client,
+  config: Pick<Config, 'FETCH_QUESTION_REMIND_HOURS' | 'FETCH_QUESTION_EXPIRE_HOURS'>,
+  wanted: Omit<BaselineInput, 'baselineId' | 'round' | 'waits'> & ({ by: string } | { round: string }),
+): Promise<void> {
+  const { host, workspace, chatId, channel, asks } = wanted;
+  const baselineId = idOf('bas_', `${host}/${workspace}`);
+  const input: BaselineInput = {
+    ...{ host, workspace, chatId, channel, asks },
+    baselineId,
+    round: 'round' in wanted ? wanted.round : idOf('', wanted.by),
+    waits: {
+      remindAfterMs: Math.round(config.FETCH_QUESTION_REMIND_HOURS * HOUR),
+      expireAfterMs: Math.round(config.FETCH_QUESTION_EXPIRE_HOURS * HOUR),
+    },
+  };
+  await temporal.withDeadline(Date.now() + 10_000, () =>
+    temporal.workflow.signalWithStart(BASELINE, {
+      workflowId: baselineWorkflowId(baselineId),
+      taskQueue: AGENT_QUEUE,
+      args: [input],
+      signal: wantedSignal,
+      signalArgs: [input],
+      staticSummary: `check of ${workspace}`,
+      memo: { name: `check of ${workspace}` },
+      staticDetails:
+        'Installs and tests a copy of a project once, so that later failures can be told from earlier ones.',
+    }),
+  );
+}
+
+/** Tells a check that its question was taken back. */
+export async function endBaseline(temporal: Client, questionId: string): Promise<void> {
+  const answer: Arrival = { kind: 'answer', inboxId: questionId, questionId, decision: 'deny' };
+  await temporal
+    .withDeadline(Date.now() + 10_000, () =>
+      temporal.workflow.getHandle(baselineWorkflowId(baselineOfQuestion(questionId)!)).signal(arrivalSignal, answer),
+    )
+    .catch((error) => {
+      if (!(error instanceof WorkflowNotFoundError)) throw error;
+    });
 }
 
 /** gRPC status code NOT_FOUND */

@@ -60,7 +60,7 @@ export async function findWorkspaces(folder: string): Promise<Found> {
  * If a file system shows the hosts different numbers, their ids differ; then tasks cannot move, and nothing else is
  * harmed.
  */
-async function workspaceIdentity(path: string): Promise<string> {
+export async function workspaceIdentity(path: string): Promise<string> {
   const folder = join(dirname(path), IDENTITIES);
   await mkdir(folder, { recursive: true, mode: 0o700 });
   const file = join(folder, await keyOfFolder(path));

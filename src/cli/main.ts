@@ -4,6 +4,7 @@ import { addAuditCommands } from './commands/audit.ts';
 import { addBackupCommands, addMoveCommands } from './commands/backup.ts';
 import { addConfigCommands } from './commands/config.ts';
 import { addDeployCommands } from './commands/deploy.ts';
+import { addHandOverCommands } from './commands/hand-over.ts';
 import { addKennelCommands } from './commands/kennel.ts';
 import { addMcpCommands } from './commands/mcp.ts';
 import { addMemoryCommands } from './commands/memory.ts';
@@ -125,6 +126,7 @@ command(
   .requiredOption('--from <folder>', 'its folder')
   .option('--dry-run', 'show what would happen, and change nothing');
 addKennelCommands();
+addHandOverCommands();
 addMcpCommands();
 addProtocolCommands();
 addMemoryCommands();

@@ -108,6 +108,8 @@ interface SayOptions {
   onWait?: OnWait;
   signal?: AbortSignal;
   displayed?: Displayed[];
+  /** ids of files that were uploaded for it */
+  files?: readonly string[];
 }
 type OnState = (state: 'connected' | 'reconnecting') => void;
 
@@ -157,6 +159,16 @@ export class ApiClient {
     return Buffer.from(await response.arrayBuffer());
   }
 
+  /** A file for the next message of a thread. */
+  upload(threadId: string, name: string, data: Buffer, signal?: AbortSignal): Promise<{ id: string }> {
+    return this.json(`${pathOf(threadId)}/attachments?name=${encodeURIComponent(name)}`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/octet-stream' },
+      body: new Uint8Array(data),
+      signal,
+    });
+  }
+
   interrupt(threadId: string, turnId: string, signal?: AbortSignal): Promise<TurnRecord> {
     return this.json(`${pathOf(threadId)}/turns/${encodeURIComponent(turnId)}/interrupt`, { method: 'POST', signal });
   }
@@ -166,14 +178,14 @@ export class ApiClient {
     threadId: string,
     text: string,
     idempotencyKey: string,
-    { onWait, signal, displayed }: SayOptions = {},
+    { onWait, signal, displayed, files }: SayOptions = {},
   ): Promise<Record<string, unknown>> {
     for (let attempt = 1; ; attempt++) {
       try {
         return await this.json(`${pathOf(threadId)}/messages`, {
           method: 'POST',
           headers: { 'content-type': 'application/json', 'idempotency-key': idempotencyKey },
-          body: JSON.stringify({ text, displayed }),
+          body: JSON.stringify({ text, displayed, attachment_ids: files }),
           // a hanging request is repeated, which is safe with the same key
           signal: AbortSignal.any([AbortSignal.timeout(SAY_MS), ...(signal ? [signal] : [])]),
         });

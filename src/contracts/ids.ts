@@ -34,6 +34,11 @@ export const outboxId = (turnId: string, what: string): string => `out_${turnId.
 export const taskWorkflowId = (taskId: string): string => `task/${taskId}`;
 /** `shipment/<id>`: a pull request, from its branch to its merge. */
 export const shipmentWorkflowId = (shipmentId: string): string => `shipment/${shipmentId}`;
+/** `baseline/<id>`: checks of a project before anything is changed in it. `id` is of the project on its host. */
+export const baselineWorkflowId = (baselineId: string): string => `baseline/${baselineId}`;
+/** The check that asks a question, by the id of the question; null for any other one. */
+export const baselineOfQuestion = (questionId: string): string | null =>
+  /^(bas_[a-z0-9]{10})_/.exec(questionId)?.[1] ?? null;
 /** Task queue of everything that needs the containers or workspaces of one host. */
 export const kennelQueue = (host: string): string => `kennel-${host}`;
 

@@ -8,7 +8,10 @@ export const ROUTINE = 'routine';
 export const CODING_TASK = 'codingTask';
 export const REMINDER = 'reminder';
 export const SHIPMENT = 'shipment';
+export const BASELINE = 'baseline';
 export const arrivalSignal = 'arrived';
+/** Signal of a check of a project: it is wanted once more. */
+export const wantedSignal = 'wanted';
 export const viewQuery = 'view';
 /**
  * Query of a conversation, of a coding task and of a shipment: which of the given ids (turns, inbox and outbox rows, questions,

@@ -1,6 +1,3 @@
-import { TOO_SMALL } from './model/context-size.ts';
-import { cut } from './text/storable.ts';
-
 /**
  * The closed vocabulary of failures: the `type` that an operator reads in the Temporal Web UI, the sentence for the
  * person, and whether a retry can help. Adapters classify into it; nothing else invents a type.
@@ -47,21 +44,6 @@ export const failures = {
   NotFound: { retry: false, tell: 'A record that this step needs is gone.' },
   Internal: { retry: true, tell: 'Something went wrong inside.' },
 } as const satisfies Record<string, { retry: boolean; tell: string }>;
-
-/** How much of an endpoint's own words a person is shown, in characters. */
-const THEIR_WORDS = 200;
-
-/**
- * The text for the person: our sentence with what to do, then what the endpoint said when it was a model's endpoint.
- */
-export function tellFailure({ type, message }: { type: string; message: string }): string {
-  if (!isFailureType(type) || !(type.startsWith('Model') || type === 'ContextOverflow')) return message;
-  if (message.startsWith(TOO_SMALL)) return message;
-  const theirs = message.replace(/\s+/g, ' ').trim();
-  return theirs === '' || theirs === failures[type].tell
-    ? failures[type].tell
-    : `${failures[type].tell} (It said: ${cut(theirs, THEIR_WORDS)})`;
-}
 
 export type FailureType = keyof typeof failures;
 export const isFailureType = (type: string): type is FailureType => Object.hasOwn(failures, type);

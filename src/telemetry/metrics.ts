@@ -37,6 +37,10 @@ export const sends = counter<'channel' | 'outcome'>(
   'fetch_sends_total',
   'Attempts to send a message: sent, failed, held (quiet hours) or dropped.',
 );
+export const untranslated = counter<'language'>(
+  'fetch_texts_untranslated_total',
+  'Texts for a chat that were said in English, because its language has none.',
+);
 export const sseReaders = gauge('fetch_sse_readers', 'Open streams of events.');
 
 export const databaseConnections = gauge<'state'>(

@@ -121,7 +121,7 @@ const sendMessage = defineTool({
   schema: z.strictObject({ text: z.string().trim().min(1).max(4_000), chat: chatArgument }),
   timeoutMs: 30_000,
   inQuestion: ['text', 'chat'],
-  asks: ({ text, chat }) => `Write to ${shown(chat, 120)}: “${shown(text, 4_000)}”?`,
+  asks: ({ text, chat }, _, say) => say('ask.message', { chat: shown(chat, 120), text: shown(text, 4_000) }),
   run: async (args, context) => {
     const text = withoutInternal(args.text);
     if (text === '') return no('Nothing is left of the text without its internal parts.');

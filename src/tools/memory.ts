@@ -45,8 +45,8 @@ export const memoryTools: Tool[] = [
     danger: 'MODERATE',
     dangerOf: ({ everyone }) => (everyone ? 'DANGEROUS' : 'MODERATE'),
     inQuestion: ['text', 'everyone'],
-    asks: ({ text, everyone }) =>
-      `Remember this ${everyone ? 'in every chat, where others read it' : 'for later'}: "${shown(text, MEMORY_CHARS)}"?`,
+    asks: ({ text, everyone }, _, say) =>
+      say(everyone ? 'ask.rememberAll' : 'ask.remember', { text: shown(text, MEMORY_CHARS) }),
     run: async ({ text, everyone }, context) => {
       const { db, callId } = context;
       const secret = secretIn(text);
@@ -99,8 +99,8 @@ export const memoryTools: Tool[] = [
     danger: 'MODERATE',
     dangerOf: ({ id }) => (id === ALL ? 'DANGEROUS' : 'MODERATE'),
     inQuestion: ['id'],
-    asks: ({ id }) =>
-      id === ALL ? 'Forget everything that was remembered here?' : `Forget this: "${shown(id, MEMORY_CHARS)}"?`,
+    asks: ({ id }, _, say) =>
+      id === ALL ? say('ask.forgetAll') : say('ask.forget', { text: shown(id, MEMORY_CHARS) }),
     run: async ({ id }, context) => {
       const gone = await removeMemories(context.db, await ownerIn(context), id === ALL ? null : id);
       if (gone.length === 0)

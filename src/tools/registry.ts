@@ -3,6 +3,7 @@ import { closedTo, type ToolAccess } from '../domain/consent/policy.ts';
 import { visibleLine } from '../domain/text/evidence.ts';
 import { isTooDeep } from '../domain/text/lenient-json.ts';
 import { suggestion } from '../domain/text/nearest.ts';
+import { english, type Say } from '../domain/texts/say.ts';
 import { parseMended, readArguments } from './arguments.ts';
 import { attachmentTools } from './attachments.ts';
 import { browserTools } from './browser/browser.ts';
@@ -74,13 +75,14 @@ export const declarations: ReadonlyMap<string, ModelTool> = new Map(
   all.map((tool) => [tool.name, declarationOf(tool)]),
 );
 
-/** The question of an approval. `at`: ` in demo`, or empty. */
+/** The question of an approval. `at`: ` in demo` in the language of `say`, or empty. */
 export const approvalSentence = (
   name: string,
   args: Record<string, unknown>,
   at: string,
   tool = tools.get(name),
-): string => tool?.asks?.(args as never, at) ?? `Use ${visibleLine(name)}${at}?`;
+  say: Say = english,
+): string => tool?.asks?.(args as never, at, say) ?? `Use ${visibleLine(name)}${at}?`;
 
 type PreparedCall = { ok: true; tool: Tool; args: Record<string, unknown> } | { ok: false; error: string };
 

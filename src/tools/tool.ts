@@ -9,6 +9,7 @@ import type { Sink, Source, SourceKind } from '../contracts/taint.ts';
 import type { CallItemKind, Family } from '../domain/chat/tool-families.ts';
 import type { Sent, Effect as Taintable } from '../domain/consent/taint.ts';
 import { visibleLine } from '../domain/text/evidence.ts';
+import type { Say } from '../domain/texts/say.ts';
 import type { Db } from '../store/postgres/database.ts';
 
 /** Where a tool runs: in this worker process, or in a container of the kennel. */
@@ -116,10 +117,10 @@ export interface Tool<S extends z.ZodType = z.ZodType> {
   /** how clients of the runtime API show its calls; as an ordinary tool call when unset */
   item?: Exclude<CallItemKind, 'tool_call'>;
   /**
-   * the question of an approval, in our words and never the model's. `at`: ` in demo` for a call in a workspace. When
-   * unset, the question names the tool.
+   * the question of an approval, in our words and never the model's. `at`: ` in demo` for a call in a workspace, in the
+   * language of `say`. When unset, the question names the tool.
    */
-  asks?: (args: z.output<S>, at: string) => string;
+  asks?: (args: z.output<S>, at: string, say: Say) => string;
   /** arguments that the question has, so that an approval does not show them once more */
   inQuestion?: ReadonlyArray<keyof z.input<S> & string>;
   /**
@@ -193,4 +194,5 @@ export const shown = (value: unknown, max = 120): string => {
 
 export const named = (value: unknown): string => `"${shown(value, 80)}"`;
 
-export const namedTask = (id: string | undefined): string => (id ? `the task ${named(id)}` : 'the current task');
+export const namedTask = (id: string | undefined, say: Say): string =>
+  id ? say('ask.namedTask', { name: named(id) }) : say('ask.thisTask');

@@ -37,7 +37,7 @@ export const webSearch = defineTool({
   timeoutMs: SEARCH_TIMEOUT_MS + 5_000,
   // no words of the query, which may be private
   summarise: ({ category }) => category,
-  asks: () => 'Search the web for this?',
+  asks: (_, __, say) => say('ask.search'),
   run: async ({ query, count, category }, { signal, config }) => {
     const instance = instanceOf(config);
     if (!instance) return { ok: false, output: NOT_SET_UP };
@@ -111,7 +111,7 @@ export const webFetch = defineTool({
   timeoutMs: FETCH_TIMEOUT_MS + 15_000,
   // only the host: paths and queries may carry tokens, and summaries are not always encrypted
   summarise: (args) => URL.parse(args.url)?.hostname ?? 'page',
-  asks: () => 'Read this page?',
+  asks: (_, __, say) => say('ask.page'),
   run: async ({ url, selector }, { signal, config }) => {
     try {
       const page = await fetchPage(url, { signal, ...(config.FETCH_ALLOW_PRIVATE_URLS && { allows: () => true }) });

@@ -1,3 +1,4 @@
+export { baseline } from './baseline.ts';
 export { codingTask } from './coding-task/coding-task.ts';
 export { conversation } from './conversation/conversation.ts';
 export { reminder } from './reminder.ts';

@@ -1,4 +1,5 @@
 import { setWorkflowOptions } from '@temporalio/workflow';
+import { baseline } from './baseline.ts';
 import { codingTask } from './coding-task/coding-task.ts';
 import { reminder } from './reminder.ts';
 import { routine } from './routine/routine.ts';
@@ -12,6 +13,7 @@ import { shipment } from './shipment/shipment.ts';
 setWorkflowOptions({ versioningBehavior: 'PINNED' }, codingTask);
 setWorkflowOptions({ versioningBehavior: 'PINNED' }, routine);
 setWorkflowOptions({ versioningBehavior: 'PINNED' }, shipment);
+setWorkflowOptions({ versioningBehavior: 'PINNED' }, baseline);
 // its first workflow task comes when it is due, and it is over some seconds later
 setWorkflowOptions({ versioningBehavior: 'PINNED' }, reminder);
 

@@ -1,8 +1,11 @@
 import { execFileSync } from 'node:child_process';
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { homeLabel, LABEL } from '../../src/adapters/kennel/docker/containers.ts';
-import { taskWorkflowId } from '../../src/contracts/ids.ts';
+import { baselineOfQuestion, baselineWorkflowId, taskWorkflowId } from '../../src/contracts/ids.ts';
 import type { TestApp } from '../support/app.ts';
 import { containersOf, findTask, inState, kennelReady, linesOf, startTask, workspace } from '../support/kennel-app.ts';
+import { dependent } from '../support/npm-registry.ts';
 import { until } from '../support/until.ts';
 
 /** A question keeps its container for this long while histories are recorded. */
@@ -44,6 +47,7 @@ export const taskRuns: Record<string, (app: TestApp) => Promise<string>> = {
       execFileSync('docker', ['kill', containersOf(id)[0]!]);
     }),
   'task-timed-out': (app) => run(app, 'wait 600', async () => {}, 2_000),
+  'baseline-checked': checkedProject,
 };
 
 /** One that waits for its workspace while another works in it, and tells it by a signal when it is done. */
@@ -130,3 +134,25 @@ async function run(
 
 const working = (app: TestApp, id: string) =>
   until('it works', async () => (await linesOf(app, id)).some((line) => line.type === 'tool'), 60_000);
+
+/** A check of a project that asks for its registry, and says what it has found. */
+async function checkedProject(app: TestApp): Promise<string> {
+  await kennelReady(app);
+  const { path, git } = await workspace(app, 'checked');
+  for (const [file, text] of Object.entries(dependent)) writeFileSync(join(path, file), text);
+  git('add', '.');
+  git('commit', '-qm', 'needs left');
+  const thread = await app.thread();
+  await app.say(thread, 'check checked');
+  const asked = await until('it asks', () =>
+    app.store.db
+      .selectFrom('questions')
+      .innerJoin('outbox', 'outbox.turn_id', 'questions.turn_id')
+      .select('questions.id')
+      .where('questions.thread_id', '=', thread)
+      .where('outbox.state', '=', 'sent')
+      .executeTakeFirst(),
+  );
+  await app.say(thread, 'yes');
+  return baselineWorkflowId(baselineOfQuestion(asked.id)!);
+}

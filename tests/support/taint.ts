@@ -6,6 +6,7 @@ import type { Identity } from '../../src/contracts/decision.ts';
 import type { Source } from '../../src/contracts/taint.ts';
 import { toModelMessages } from '../../src/domain/chat/context/context.ts';
 import { priceBook } from '../../src/domain/model/price-book.ts';
+import { english } from '../../src/domain/texts/say.ts';
 import { answerOpen } from '../../src/gateway/intake/answers.ts';
 import { freshId } from '../../src/store/chats/ids.ts';
 import { onThread } from '../../src/store/chats/thread-transaction.ts';
@@ -161,7 +162,14 @@ export async function playChat(
       await asks();
       return await onThread(db, threadId, async (tx) => {
         const by: Identity = { role, channel: 'api' };
-        const heard = await answerOpen(tx, { text, inboxId: freshId('inb_'), by, at: new Date(), readMs: 0 });
+        const heard = await answerOpen(tx, {
+          text,
+          say: english,
+          inboxId: freshId('inb_'),
+          by,
+          at: new Date(),
+          readMs: 0,
+        });
         if (!heard) return 'It goes to the model.';
         return 'reply' in heard ? heard.reply : 'unclear' in heard ? heard.unclear : null;
       });

@@ -54,7 +54,10 @@ const projects: Line[] = [
   [({ github }) => `clone ${github.apiUrl.replace('/api', '')}/ann/demo.git as copy`, /Brought in copy/],
   [({ own }) => `open ${own}`, /Copy the repository/],
   ['yes', /Brought in own/],
-  ['project demo', /demo is the active project now/],
+  ['project demo', /demo is the active project now[\s\S]*tested by/],
+  ['demo is tested by npm test', /From now on, demo is tested by `npm test`/],
+  ['forget how demo is tested', /That is forgotten\. Its files say/],
+  ['check demo', /I check demo on a copy/, /demo is ready/],
   ['egress', /demo: nobody was asked/],
   ['egress remove example.com', /no rule about example\.com/],
 ];
@@ -120,6 +123,8 @@ const together: Line[] = [
   ['ship merge', /Merge the pull request/],
   ['no', /The person said no/],
   ['ship stop', /I watch the pull request #1 .* no longer/, /I watch #1 .* no longer/],
+  ['take', /No session has come to this chat/],
+  ['give 2', /Only sessions of Claude Code and Codex can be given/],
 ];
 
 const consent: Line[] = [
@@ -177,6 +182,7 @@ const rest: Line[] = [
   ['yes always for command', /It runs until/],
   ['apps', /^1: .* in demo, http/],
   ['app log', /^node -e [\s\S]*\nhere/],
+  ['preview', /opens the app in demo on one device in your network, once|this machine is in no network/],
   ['app stop', /Stopped node -e/],
   [calls(['app_run', { workspace: 'demo', command: server, keep: true }]), /It runs until/],
   ['app stop 1', /Stopped node -e/],

@@ -168,6 +168,8 @@ const tasks: Row[] = [
   row('Wait with it', 'task_pause', {}, /Paused/),
   row('Go on', 'task_resume', {}, /Resumed/),
   row('Tell it blue', 'task_respond', { response: 'blue' }, /hears it as soon as it is done/),
+  row('Go on with my session', 'session_take', {}, /No session has come to this chat/),
+  row('Give it to me', 'session_give', {}, /No task of Claude Code or Codex was in this chat/),
   row(
     'End it',
     'task_cancel',

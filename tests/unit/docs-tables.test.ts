@@ -7,11 +7,11 @@ import { envExample, FILES, TABLES } from '../../scripts/docs/tables.ts';
 import { settings } from '../../src/config.ts';
 import { scheduleWithNext } from '../../src/domain/chat/words/schedule-words.ts';
 import { toldToPerson } from '../../src/domain/chat/words/step-words.ts';
-import { failures } from '../../src/domain/failures.ts';
 import { isConstant, isListed } from '../../src/domain/settings/listed.ts';
 import { isLive } from '../../src/domain/settings/shapes.ts';
 import { limitNotice } from '../../src/domain/tasks/agents/limit-notice.ts';
 import { type TestRun, verdictOf } from '../../src/domain/tasks/checks/verdict.ts';
+import { english } from '../../src/domain/texts/say.ts';
 import { texts } from '../../src/page/texts.ts';
 
 const file = (name: string): string => readFileSync(new URL(`../../${name}`, import.meta.url), 'utf8');
@@ -138,7 +138,7 @@ describe('the ten jobs of the page about chats', () => {
         'until 04:10.',
       ),
       scheduleWithNext(daily, new Date('2026-11-27T12:00:00Z')),
-      failures.ModelUnauthorized.tell,
+      english('failure.ModelUnauthorized'),
       texts.spend.periodTotal(7),
     ];
     const page = rows.flat().join('\n').replaceAll('`', '');

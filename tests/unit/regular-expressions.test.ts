@@ -34,7 +34,8 @@ const BUILT = [
   'src/adapters/model/written/call-starts.ts', // tags and tokens around calls
   'src/adapters/model/written/written-calls.ts', // the same
   'src/domain/chat/trigger.ts', // FETCH_TRIGGER, escaped
-  'src/domain/consent/reactions.ts', // yes or no
+  'src/domain/tasks/session-text.ts', // an escaped folder
+  'src/domain/text/secrets.ts', // the formats that stand there
   'src/installation.ts', // names of our commands
   'src/page/shared/text/inline.ts', // a row of backticks
 ];

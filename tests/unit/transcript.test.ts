@@ -7,9 +7,9 @@ import { moneyText } from '../../src/domain/model/price-book.ts';
 import { limitNotice } from '../../src/domain/tasks/agents/limit-notice.ts';
 import { egressQuestion } from '../../src/domain/tasks/egress.ts';
 import { reportText } from '../../src/domain/tasks/report.ts';
+import { english } from '../../src/domain/texts/say.ts';
 import { helpLines } from '../../src/gateway/intake/commands/help.ts';
 import { COMMANDS } from '../../src/gateway/intake/commands/table.ts';
-import { APPROVAL_ANSWERS } from '../../src/store/turns/questions/question-text.ts';
 import { approvalSentence, tools } from '../../src/tools/registry.ts';
 import { machineWordsIn, ownMachineWordsIn, TOOL_NAMES } from '../support/transcript.ts';
 
@@ -52,6 +52,11 @@ describe('words that are not ours do not count', () => {
     ['a quotation', 'Done in demo:\n\n> set FETCH_HOME to /home/ada/x', {}],
     ['a command that is asked about', 'Run this command?\n```\n│ ls /var/log/x\n```', { kind: 'question' }],
     ['an output', 'Tests fail:\n```\nat /home/ada/x.js\n```', {}],
+    [
+      'an answer of a model that repeats a script',
+      "Created task tsk_imqwp44k6x: 'SCRIPT:[{}]' → codex in demo.",
+      { theirs: ["Created task tsk_imqwp44k6x: 'SCRIPT:[{}]' → codex in demo."] },
+    ],
     ['what the person named', 'No such schedule as cron_abc12.', { asked: ['delete cron_abc12'] }],
   ])('%s', (_, body, change) => {
     expect(sent(body, change)).toEqual([]);
@@ -114,7 +119,7 @@ test.each([
     }),
   ],
   ['the reason of a question', whyAsked({ sources, asks: ['fetch'] })],
-  ['how to answer', APPROVAL_ANSWERS],
+  ['how to answer', english('answer.approval')],
   ['money', moneyText({ tokens: 5, microUsd: 0 })],
   ['money without a price', moneyText({ tokens: 5, microUsd: 10, unpriced: 5 })],
   ['a schedule', scheduleInWords('*/10 8-17 * * MON-FRI')],

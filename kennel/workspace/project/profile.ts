@@ -6,6 +6,7 @@ import { readText } from '../files/text.ts';
 import { tryGit } from '../git/git.ts';
 import { utf8 } from '../git/process.ts';
 import { openRepository, type Place } from '../git/repository.ts';
+import { workCommands } from './commands.ts';
 import { statusOf } from './git-tools.ts';
 import { isDotnet, makeTarget, type ProjectFiles, startCommand } from './start.ts';
 
@@ -53,18 +54,19 @@ function remoteOf(repository: Parameters<typeof tryGit>[0], branch: string | nul
   return value(`remote.${name}.url`)?.replace(/^([a-z][a-z0-9+.-]*:\/\/)[^@/]*@/i, '$1') ?? null;
 }
 
-type Project = Omit<Profile, 'git' | 'run'>;
+type Project = Omit<Profile, 'git' | 'run' | 'install' | 'build' | 'lint'>;
 
 export const testCommand = (root: string): string[] | null => projectOf(root).test;
 
-/** With what starts it, and with the tests of other files when its manifest names none. */
-function projectOf(root: string): Omit<Profile, 'git'> {
+/** With how it is worked on, and with the tests of other files when its manifest names none. */
+export function projectOf(root: string): Omit<Profile, 'git'> {
   const files = filesOf(root);
   const project = kindOf(root, files);
   const test =
     project.test ??
     (files.has('deno.json') || files.has('deno.jsonc') ? ['deno', 'test'] : makeTarget(files.text('Makefile'), 'test'));
-  return { ...project, test, run: startCommand(files, project.packageManager) };
+  const { packageManager } = project;
+  return { ...project, test, run: startCommand(files, packageManager), ...workCommands(files, packageManager) };
 }
 
 function filesOf(root: string): ProjectFiles {

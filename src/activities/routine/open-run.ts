@@ -5,6 +5,7 @@ import { firingNote, isOvertaken } from '../../domain/cron.ts';
 import { isOnce } from '../../domain/firings.ts';
 import { budgetsOf, endsSoon, usedUp } from '../../domain/model/spending.ts';
 import type { Given, Inputs } from '../../domain/routine-inputs.ts';
+import type { Say } from '../../domain/texts/say.ts';
 import { signalArrival } from '../../gateway/intake/signal.ts';
 import { chatAutonomy } from '../../store/chats/threads/threads.ts';
 import { hostOfChat } from '../../store/kennel/hosts.ts';
@@ -82,7 +83,8 @@ async function heldBack(deps: RoutineDeps, routine: Routine, cron: Cron): Promis
   const mark = usedUp(budgetsOf('schedule', facts, config));
   if (!mark) return null;
   const once = isOnce(cron.schedule);
-  const waits = mark.budget.level === 'schedule' ? '' : `“${cron.name}” does not run.`;
+  const isOwn = mark.budget.level === 'schedule';
+  const waits = isOwn ? null : (say: Say) => say('budget.leftOut', { name: cron.name });
   const asked = await askAtLimit(db, { id: cron.id, threadId: null, account: cron.chat_id, waits, once }, mark);
   // if the signal fails, the sweeper finds the row
   if (asked.state === 'asked' && asked.told) await signalArrival(deps, asked.told).catch(() => {});

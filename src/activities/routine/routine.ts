@@ -8,9 +8,10 @@ import { describeTime } from '../../domain/cron.ts';
 import { isOnce } from '../../domain/firings.ts';
 import { withoutInternal } from '../../domain/text/internal.ts';
 import { prefix } from '../../domain/text/storable.ts';
+import type { Say } from '../../domain/texts/say.ts';
 import { HOUR } from '../../domain/time.ts';
 import { insertDropped } from '../../store/chats/messages/outbox.ts';
-import { zoneOf } from '../../store/chats/preferences.ts';
+import { sayTo, zoneOf } from '../../store/chats/preferences.ts';
 import { isOver, taskOfCall } from '../../store/kennel/tasks/tasks.ts';
 import type { Db } from '../../store/postgres/database.ts';
 import { deleteCron, findCronById } from '../../store/routines/crons.ts';
@@ -52,6 +53,7 @@ const stateOf = ({ ok, skipped }: StepOutcome): string => (skipped ? 'skipped' :
  */
 function resultText(
   run: Pick<RoutineRun, 'routine_name' | 'status' | 'summary' | 'results'> & { note?: string | null },
+  say: Say,
 ): string {
   const shown = run.results.find((result) => !result.ok) ?? run.results.findLast((result) => !result.skipped);
   const excerpt =
@@ -62,8 +64,9 @@ function resultText(
   // a tool that reads nothing speaks in our words, and those are for a model
   const isOurs = tools.get(shown?.tool ?? '')?.reads.length === 0;
   const said = isPrompt ? withoutInternal(excerpt ?? '') : isOurs ? withoutIds(excerpt ?? '') : excerpt;
-  if (whole) return [`${name}:`, note, said || 'Done.'].filter(Boolean).join('\n\n');
-  const headline = run.status === 'completed' ? `${name}:` : `${name} did not work${isPrompt ? '.' : ':'}`;
+  if (whole) return [`${name}:`, note, said || say('routine.done')].filter(Boolean).join('\n\n');
+  const headline =
+    run.status === 'completed' ? `${name}:` : `${say('routine.failed', { name })}${isPrompt ? '.' : ':'}`;
   const lines = results.map((result, index) => `${index + 1}. ${result.name}: ${stateOf(result)}`);
   return [isPrompt ? headline : `${headline} ${summary}.`, note, ...(isPrompt ? [] : [lines.join('\n')]), said]
     .filter(Boolean)
@@ -71,8 +74,8 @@ function resultText(
 }
 
 /** `times`: how often the result before has come again. */
-const foldedText = ({ routine_name: name, status }: RoutineRun, times: number): string =>
-  `${name}: ${status === 'completed' ? 'unchanged' : 'still does not work'}${times > 1 ? `, ${times} times` : ''}.`;
+const foldedText = ({ routine_name: name, status }: RoutineRun, times: number, say: Say): string =>
+  say(status === 'completed' ? 'routine.same' : 'routine.stillFails', { name, count: times });
 
 const TASK_WORDS = { completed: 'is done', failed: 'did not work', cancelled: 'was cancelled' };
 
@@ -127,15 +130,16 @@ const FOLDED_MS = HOUR;
 /** The same result as before is told in a few words, and not each time. */
 async function tellResult({ db }: RoutineDeps, run: RoutineRun): Promise<string> {
   const outboxId = `out_${run.id}_result`;
+  const say = await sayTo(db, run.chat_id);
   const { times, toldAt } = run.scheduled_for && !run.note ? await sameResults(db, run) : { times: 0, toldAt: null };
   if (times > 1 && toldAt && Date.now() - toldAt.getTime() < FOLDED_MS) {
-    await insertDropped(db, { id: outboxId, chatId: run.chat_id, kind: 'result', body: foldedText(run, times) });
+    await insertDropped(db, { id: outboxId, chatId: run.chat_id, kind: 'result', body: foldedText(run, times, say) });
     return outboxId;
   }
   await recordNotice(db, {
     chatId: run.chat_id,
     outboxId,
-    text: times > 0 ? foldedText(run, times) : resultText(run),
+    text: times > 0 ? foldedText(run, times, say) : resultText(run, say),
     kind: 'result',
     sources: sourcesOfRun(run),
     ...(run.status === 'completed' && { unasked: 'routine' as const }),
@@ -167,14 +171,16 @@ export const createReminderActivities = ({ db, config }: { db: Db; config: Confi
     if (!reminder || reminder.state === 'removed') return null;
     const outboxId = `out_${reminderId}_said`;
     // first the message, which is stored once for its id: a kill before the mark says nothing twice
-    const text = reminderText(reminder, await zoneOf(db, reminder.chat_id, config));
+    const say = await sayTo(db, reminder.chat_id);
+    const text = reminderText(reminder, await zoneOf(db, reminder.chat_id, config), say);
     await recordNotice(db, { chatId: reminder.chat_id, outboxId, text, kind: 'notice', sources: reminder.sources });
     await markSaid(db, reminderId);
     return { outboxId, channel: reminder.channel };
   }),
 });
 
-function reminderText({ what, due_at }: Reminder, timeZone: string): string {
-  const late = Date.now() - due_at.getTime() > LATE_MS ? ` (it was due on ${describeTime(due_at, timeZone)})` : '';
-  return `⏰ Reminder: ${what}${late}`;
+function reminderText({ what, due_at }: Reminder, timeZone: string, say: Say): string {
+  const isLate = Date.now() - due_at.getTime() > LATE_MS;
+  const late = isLate ? [say('reminder.late', { time: describeTime(due_at, timeZone) })] : [];
+  return [say('reminder.said', { what }), ...late].join(' ');
 }

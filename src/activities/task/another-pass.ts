@@ -1,5 +1,6 @@
 import { join } from 'node:path';
 import { hasModel } from '../../../kennel/agents/registry.ts';
+import { runFolder } from '../../adapters/kennel/run-folders.ts';
 import { budgetsOf, nearlyUsedUp } from '../../domain/model/spending.ts';
 import { passPrompt } from '../../domain/tasks/checks/verdict.ts';
 import { ABOUT_COMMIT } from '../../domain/tasks/report.ts';
@@ -9,7 +10,7 @@ import type { Task } from '../../store/kennel/tasks/tasks.ts';
 import { budgetsOfTask } from '../../store/kennel/tasks/usage.ts';
 import type { KennelDeps } from '../activity-deps.ts';
 import { endStep } from './run/end-step.ts';
-import { runFolder } from './run/folder.ts';
+
 import { requireStillHere } from './task-result.ts';
 import { brokenAfterRun, isPassing } from './task-tests.ts';
 import { workspaceOf } from './task-workspace.ts';

@@ -1,3 +1,4 @@
+import { runFolder } from '../../adapters/kennel/run-folders.ts';
 import { mountSkills } from '../../adapters/kennel/skill-folders.ts';
 import type { BeginInput, HeldBack } from '../../contracts/task.ts';
 import { findTask, setTaskState, type Task } from '../../store/kennel/tasks/tasks.ts';
@@ -9,7 +10,7 @@ import { requireHeld } from '../lease.ts';
 import { openGate } from './gate.ts';
 import { noteOwnStart } from './own-work.ts';
 import { loginOf } from './prepare-task.ts';
-import { runFolder, sendCommand } from './run/folder.ts';
+import { sendCommand } from './run/folder.ts';
 import { spendingBreach } from './run/limits.ts';
 import { limitOfLogin } from './run/model-limit.ts';
 import { committer, packageManagers, settleSetup, specOf } from './run-spec.ts';

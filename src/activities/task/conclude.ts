@@ -1,9 +1,14 @@
 import { rm } from 'node:fs/promises';
 import { isAgent } from '../../../kennel/agents/registry.ts';
+import { runFolder } from '../../adapters/kennel/run-folders.ts';
+import { keepSession } from '../../adapters/sessions/places.ts';
 import type { Concluded } from '../../contracts/task.ts';
 import { failureForPeople } from '../../domain/tasks/agents/failure-advice.ts';
 import { reportText } from '../../domain/tasks/report.ts';
+import { isSessionAgent } from '../../domain/tasks/session-text.ts';
 import { type Attempt, allOverText, oneOverText } from '../../domain/tasks/together.ts';
+import type { Say } from '../../domain/texts/say.ts';
+import { sayTo } from '../../store/chats/preferences.ts';
 import { type Reached, type Refused, reachedBy, refusalsOf } from '../../store/kennel/egress.ts';
 import { closeTaskQuestions } from '../../store/kennel/questions/task-questions.ts';
 import { findShipment, namesOf } from '../../store/kennel/shipments/shipments.ts';
@@ -17,7 +22,7 @@ import type { TaskResult } from '../../store/schema/tables/kennel.ts';
 import { waitedForPeople } from '../../store/turns/questions/questions.ts';
 import type { KennelDeps } from '../activity-deps.ts';
 import { isOwnWork } from './own-work.ts';
-import { forgetRun, gateFolder, runFolder } from './run/folder.ts';
+import { forgetRun, gateFolder } from './run/folder.ts';
 import { requireStillHere, resultOf } from './task-result.ts';
 
 type Ending = Pick<Concluded, 'state'> & { reason: string };
@@ -43,14 +48,18 @@ export async function conclude(deps: KennelDeps, task: Task, ending: Ending): Pr
   const together = await textTogether(deps, ended);
   const shipment = ended.shipment_id === null ? undefined : await findShipment(db, ended.shipment_id);
   const pull = shipment && namesOf(shipment).name;
+  const say = await sayTo(db, task.chat_id);
   const counted = { number, waitedSeconds, spent, reached, refused, unheard };
-  const text = together ?? reportOf(ended, { ...counted, ...(pull && { pull }), reason: ending.reason });
+  const text = together ?? reportOf(ended, { ...counted, ...(pull && { pull }), reason: ending.reason }, say);
   const { own, ...notOwn } = result;
   // the words about others may be of somebody else
   const told = together === null && own ? result : notOwn;
   const outboxId = await tellOfTask(db, { ...task, result: told }, 'result', text, 'result');
   if (!before) logEnd(deps, ended, spent);
-  // a session that will not be resumed is of no use; the host later removes what cannot be removed now
+  // a person may go on with the session elsewhere
+  if (task.session_id && isSessionAgent(ended.harness))
+    await keepSession(runFolder(config, task.id), ended.harness, task.session_id).catch(() => {});
+  // the host later removes what cannot be removed now
   await forgetRun(runFolder(config, task.id)).catch(() => {});
   return {
     state: ended.state as Concluded['state'],
@@ -116,6 +125,7 @@ function reportOf(
     refused: Refused[];
     unheard: string[];
   },
+  say: Say,
 ): string {
   const { goal, harness, workspace, worktree } = ended;
   const state = ended.state as Concluded['state'];
@@ -127,13 +137,9 @@ function reportOf(
     state,
     reason: ended.reason ?? reason,
   };
-  return reportText({
-    ...about,
-    planned: ended.plan !== null && !ended.planning,
-    seconds: secondsOf(ended),
-    ...counted,
-    result: ended.result!,
-  });
+  const planned = ended.plan !== null && !ended.planning;
+  const report = { ...about, planned, seconds: secondsOf(ended), ...counted, result: ended.result! };
+  return reportText(report, say);
 }
 
 /**

@@ -1,6 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { activityInfo, cancellationSignal, heartbeat } from '@temporalio/activity';
 import { LRUCache } from 'lru-cache';
+import { runFolder } from '../../adapters/kennel/run-folders.ts';
 import type { LogLine } from '../../contracts/kennel.ts';
 import type { Followed, FollowInput } from '../../contracts/task.ts';
 import { inline } from '../../domain/text/foreign-text.ts';
@@ -17,7 +18,7 @@ import { HEARTBEAT_MS } from '../heartbeat.ts';
 import { createProgress, taskProgress } from '../progress.ts';
 import { needsAnotherPass } from './another-pass.ts';
 import { passWords } from './prompt-of-run.ts';
-import { type Read, readLog, runFolder, watchLog } from './run/folder.ts';
+import { type Read, readLog, watchLog } from './run/folder.ts';
 import {
   containerGone,
   diskBreach,

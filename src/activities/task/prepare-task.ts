@@ -1,29 +1,31 @@
-import { lstat } from 'node:fs/promises';
-import { join } from 'node:path';
 import { cancellationSignal } from '@temporalio/activity';
 import { allowList } from '../../adapters/kennel/gate/egress/allow-list.ts';
 import { loginProblem } from '../../adapters/kennel/login.ts';
+import { endBaseline, startBaseline } from '../../adapters/workflows.ts';
 import type { Config } from '../../config.ts';
 import type { AgentName } from '../../contracts/kennel.ts';
 import type { AgreementAsked, Prepared } from '../../contracts/task.ts';
-import type { Worktree } from '../../contracts/workspace-ops.ts';
+import type { HeadLook, Worktree } from '../../contracts/workspace-ops.ts';
 import { askWhoSigns } from '../../domain/chat/words/sign-off.ts';
 import { membersOf } from '../../domain/settings/shapes.ts';
 import { loginsOf } from '../../domain/tasks/agents/agent-settings.ts';
+import { isOutdated } from '../../domain/tasks/checks/project-profile.ts';
 import { shownHost } from '../../domain/tasks/egress.ts';
-import { mirrorEnvironment, mirrorsOf } from '../../domain/tasks/registries/mirrors.ts';
-import { MANIFESTS, REGISTRIES_SCRIPT, registriesIn } from '../../domain/tasks/registries/registries.ts';
 import { inline } from '../../domain/text/foreign-text.ts';
+import { channelOfChat } from '../../store/chats/threads/threads.ts';
+import { withdrawCheck } from '../../store/kennel/questions/baseline-questions.ts';
 import { managersDecided, wantRegistries } from '../../store/kennel/questions/egress-questions.ts';
 import { askForEnvironment, wordsToPlan } from '../../store/kennel/questions/task-plans.ts';
 import { tellOfTask } from '../../store/kennel/tasks/task-news.ts';
 import type { Task } from '../../store/kennel/tasks/tasks.ts';
 import { baseOf, commonBase } from '../../store/kennel/tasks/together.ts';
+import { projectProfile } from '../../store/kennel/workspaces/project-profiles.ts';
 import { asksWhoSigns, gitIdentity } from '../../store/kennel/workspaces/signatures.ts';
 import type { Db } from '../../store/postgres/database.ts';
 import type { KennelDeps } from '../activity-deps.ts';
 import { fail } from '../failure.ts';
 import { tellProgress } from '../progress.ts';
+import { managersOf, namedRegistries } from './named-registries.ts';
 import { AUTHOR, workspaceOf } from './task-workspace.ts';
 
 /** Before the first run: the image of the agent, and the worktree if the task has its own. */
@@ -41,6 +43,7 @@ export async function prepareTask(deps: KennelDeps, task: Task): Promise<Prepare
   const { notes } = await kennel.provide(task.harness, told, stopped, workspaceOf(config, task));
   const [ask, notice] = await Promise.all([askOnce(db, task), noticeOf(db, task, notes)]);
   const hosts = await registriesToAsk(deps, task);
+  await checkBeside(deps, task);
   const prepared: Prepared = {
     harness: task.harness,
     ...(ask && { ask }),
@@ -103,42 +106,21 @@ export function loginOf({ FETCH_KENNEL_LOGINS }: Config, agent: AgentName): stri
   return path;
 }
 
-const READ_MS = 30_000;
-
 /**
  * Before the first run of a task that can write: the question about the registries of its project that nobody has
  * decided yet. Null when there is none. A project whose settings cannot be read, or have changed since a person
  * decided, is asked about when a program wants a host.
  */
 async function registriesToAsk(deps: KennelDeps, task: Task): Promise<Prepared['hosts'] | null> {
-  const { config, db, kennel, log } = deps;
+  const { config, db, log } = deps;
   const workspace = workspaceOf(config, task);
   if (!(await isBeforeWork(db, task))) return null;
   const decided = await managersDecided(db, task);
   const managers = (await managersOf(workspace)).filter((manager) => !decided.has(manager));
   if (managers.length === 0) return null;
-  const mirrors = mirrorsOf(config.FETCH_KENNEL_MIRRORS);
   const listed = allowList(membersOf(config.FETCH_KENNEL_EGRESS));
   try {
-    const { stdout } = await kennel.command({
-      workspace,
-      readOnly: true,
-      // pip and Go are there alone
-      environment: true,
-      argv: ['bash', '-c', REGISTRIES_SCRIPT],
-      env: {
-        ...mirrorEnvironment(config.FETCH_KENNEL_MIRRORS),
-        FETCH_MANAGERS: managers.join(' '),
-        FETCH_SERVICES: '',
-      },
-      timeoutMs: READ_MS,
-      maxOutput: 20_000,
-      label: `${task.id} registries`,
-      signal: cancellationSignal(),
-    });
-    const found = registriesIn(stdout, ({ host, port }) =>
-      mirrors.some((mirror) => mirror.plain && mirror.host === host && mirror.port === port),
-    );
+    const found = await namedRegistries(deps, { workspace, managers, label: `${task.id} registries` });
     const questionId = await wantRegistries(db, task, found, listed);
     const title = config.FETCH_UI_TEXT === 'on' ? inline(found.map(shownHost).join(', '), 60) : 'its registries';
     return questionId === null ? null : { questionId, title };
@@ -154,15 +136,28 @@ async function isBeforeWork(db: Db, task: Task): Promise<boolean> {
   return task.planning ? (await wordsToPlan(db, task))?.decision === 'allow' : task.step === 0;
 }
 
-/** The package managers that have something to load. Looks at names alone, and follows no link. */
-async function managersOf(workspace: string): Promise<string[]> {
-  const found = await Promise.all(
-    Object.entries(MANIFESTS).map(([name, manager]) =>
-      lstat(join(workspace, name)).then(
-        (entry) => (entry.isFile() ? [manager] : []),
-        () => [],
-      ),
-    ),
-  );
-  return [...new Set(found.flat())];
+/**
+ * Has a project checked beside its task, when nobody has done that yet or the last check says little of it any more.
+ * Nothing is asked for that, and an open question about it is taken back.
+ */
+async function checkBeside(deps: KennelDeps, task: Task): Promise<void> {
+  const { config, db, kennel, temporal, log } = deps;
+  const { id, host, workspace, chat_id: chatId } = task;
+  if (task.step > 0) return;
+  try {
+    const withdrawn = await withdrawCheck(db, { host, workspace });
+    if (withdrawn !== null) return await endBaseline(temporal, withdrawn);
+    const { isKnown, checked, asked } = await projectProfile(db, { host, workspace });
+    // a no holds
+    if (!isKnown || asked) return;
+    const op = { op: 'head', action: 'look', key: id, ...(checked && { since: checked.commit }) } as const;
+    const looked = await kennel.workspaceOp(workspaceOf(config, task), op);
+    if (!looked.ok || (checked && !isOutdated(checked, looked.data as unknown as HeadLook))) return;
+    const channel = await channelOfChat(db, chatId);
+    await startBaseline(temporal, config, { host, workspace, chatId, channel, asks: false, by: id });
+  } catch (error) {
+    cancellationSignal().throwIfAborted();
+    // the tests before the task are then run at its end
+    log?.warn({ task: id, error: (error as Error).message }, 'a project could not be checked beside its task');
+  }
 }

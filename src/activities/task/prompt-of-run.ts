@@ -1,7 +1,9 @@
 import { hasModel, imageOf } from '../../../kennel/agents/registry.ts';
+import { runFolder } from '../../adapters/kennel/run-folders.ts';
 import type { Config } from '../../config.ts';
 import { type Command, INSIDE } from '../../contracts/kennel.ts';
 import type { BeginInput } from '../../contracts/task.ts';
+import { commandsOf, profileForAgent } from '../../domain/tasks/checks/project-profile.ts';
 import { AGREED, agreedPlan, changePlan, PLAN_FIRST, planInWords, STILL_PLANNING } from '../../domain/tasks/plan.ts';
 import { ABOUT_COMMIT } from '../../domain/tasks/report.ts';
 import { ABOUT_SETUP } from '../../domain/tasks/setup.ts';
@@ -11,10 +13,12 @@ import { findQuestion, taskQuestionId } from '../../store/kennel/questions/task-
 import { endedWell, unsettledLine } from '../../store/kennel/tasks/task-log.ts';
 import { type TaskWords, unheardWords, wordsOfTask } from '../../store/kennel/tasks/task-words.ts';
 import type { Task } from '../../store/kennel/tasks/tasks.ts';
+import { projectProfile } from '../../store/kennel/workspaces/project-profiles.ts';
+import { profileOfWorkspace } from '../../store/kennel/workspaces/workspaces.ts';
 import type { Db } from '../../store/postgres/database.ts';
 import { isAllowed, type Question } from '../../store/turns/questions/questions.ts';
 import { fail } from '../failure.ts';
-import { readLog, runFolder, sendCommand } from './run/folder.ts';
+import { readLog, sendCommand } from './run/folder.ts';
 
 /** What decides what a run is told of its plan. */
 interface Known {
@@ -129,6 +133,7 @@ export async function promptsOfRun(
     await passWords({ config }, task, input.step, await unheardWords(db, task.id));
     return { prompt, restartPrompt: prompt, words: [] };
   }
+  const project = await aboutProject(db, task);
   const words = await wordsOfTask(db, task.id);
   const fresh = words.filter(({ heard_step }) => heard_step === null);
   // after the end of a turn, what the person has said meanwhile is all that is new
@@ -140,7 +145,7 @@ export async function promptsOfRun(
       : [
           answered && !unheard && task.session_id
             ? answered
-            : await promptOfRun(config, task, input, { unheard, skills }),
+            : await promptOfRun(config, task, input, { unheard, skills, project }),
         ];
   const prompt = [
     ...before,
@@ -148,7 +153,7 @@ export async function promptsOfRun(
     ...wordsInPrompt(task.session_id ? fresh : words),
   ].join('\n\n');
   const restartPrompt = [
-    onceMore(task, skills),
+    onceMore(task, { skills, project }),
     ...aboutPlan(task, input, { said, heard: true, knows: false }),
     ...wordsInPrompt(words),
     ...(unheard ? before : []),
@@ -160,23 +165,38 @@ async function promptOfRun(
   config: Config,
   task: Task,
   input: BeginInput,
-  { unheard, skills }: { unheard: Question | undefined; skills: readonly string[] },
+  { unheard, ...about }: { unheard: Question | undefined } & About,
 ): Promise<string> {
   if (unheard?.kind === 'approval')
     return isAllowed(unheard)
       ? `${unheard.prompt}\nThe person has allowed it. Go on.`
       : `${unheard.prompt}\nThe person has not allowed it. Go on without it, or say what that means.`;
   if (unheard) return `You asked: ${unheard.prompt}\nThe person answers: ${unheard.answer ?? NOBODY}\nGo on.`;
-  if (input.step === 1) return whole(task, skills);
+  if (input.step === 1) return whole(task, about);
   if (task.session_id) return 'You were interrupted. Look at what is done already, and go on where you stopped.';
   const begun = (await readLog(runFolder(config, task.id), 0)).lines.length > 0;
-  return begun ? onceMore(task, skills) : whole(task, skills);
+  return begun ? onceMore(task, about) : whole(task, about);
 }
 
-const whole = (task: Task, skills: readonly string[]): string =>
+/** What every agent is told besides its goal. */
+interface About {
+  /** names */
+  skills: readonly string[];
+  /** how the project is worked on; empty when nothing is known but its files */
+  project: string;
+}
+
+async function aboutProject(db: Db, { host, workspace }: Task): Promise<string> {
+  const at = { host, workspace };
+  const [known, found] = await Promise.all([projectProfile(db, at), profileOfWorkspace(db, { host, name: workspace })]);
+  return profileForAgent(commandsOf(found, known), known);
+}
+
+const whole = (task: Task, { skills, project }: About): string =>
   [
     task.goal,
     ...(task.material === null ? [] : [task.material]),
+    ...(project ? [project] : []),
     ...(imageOf(task.harness) ? [] : [ABOUT_SETUP]),
     ABOUT_COMMIT,
     ...(skills.length > 0 ? [aboutSkills(skills)] : []),
@@ -185,5 +205,5 @@ const whole = (task: Task, skills: readonly string[]): string =>
 const aboutSkills = (names: readonly string[]): string =>
   `The person has written down how to do some things, in ${INSIDE.skills}: ${names.join(', ')}. Read the SKILL.md of one before you do what it is about. Its files lie beside it, read only.`;
 
-const onceMore = (task: Task, skills: readonly string[]): string =>
-  `${whole(task, skills)}\n\n(An earlier attempt at this was interrupted: look at what is done already before you go on.)`;
+const onceMore = (task: Task, about: About): string =>
+  `${whole(task, about)}\n\n(An earlier attempt at this was interrupted: look at what is done already before you go on.)`;

@@ -41,7 +41,8 @@ export async function specOf(
     setup: setup?.told ?? null,
     skills: skills.map(({ name }) => name),
   });
-  const goesOn = input.step > 1 && task.session_id !== null;
+  // before the first run, only a session that was handed over is known
+  const goesOn = task.session_id !== null;
   const autonomy = (await chatAutonomy(db, task.chat_id))?.autonomy ?? 'supervised';
   const servers = [...(await toolsForAgents({ db, config, threadId: task.thread_id })).keys()];
   // an agent without a model calls no tools
@@ -54,8 +55,8 @@ export async function specOf(
     harness: task.harness,
     prompt,
     sessionId: goesOn ? task.session_id : null,
-    // an agent without a model takes every word as it stands
-    ...(goesOn && hasModel(task.harness) && { restartPrompt }),
+    // An agent without a model takes every word as it stands. A session that was handed over must not be lost in silence
+    ...(goesOn && input.step > 1 && hasModel(task.harness) && { restartPrompt }),
     model: modelOf(task.harness, config),
     // the container is the sandbox, so only a supervised chat is asked about every action
     permissions: autonomy === 'supervised' ? 'ask' : 'run',

@@ -1,5 +1,6 @@
 import { join } from 'node:path';
 import { activityInfo } from '@temporalio/activity';
+import { runFolder } from '../../adapters/kennel/run-folders.ts';
 import type { Concluded } from '../../contracts/task.ts';
 import type { ConcludedChanges, WorkspaceAnswer } from '../../contracts/workspace-ops.ts';
 import { signedOff } from '../../domain/chat/words/sign-off.ts';
@@ -12,7 +13,8 @@ import { signatureOf } from '../../store/kennel/workspaces/signatures.ts';
 import type { TaskResult } from '../../store/schema/tables/kennel.ts';
 import type { KennelDeps } from '../activity-deps.ts';
 import { requireHeld } from '../lease.ts';
-import { runFolder } from './run/folder.ts';
+
+import { picturesOf } from './pictures.ts';
 import { isPassing, type Tested, testsOf } from './task-tests.ts';
 import { AUTHOR, workspaceOf, worktreeOption } from './task-workspace.ts';
 
@@ -87,9 +89,10 @@ export async function resultOf(
           () => ({ tests: null, untested: 'their container could not be started' }),
         )
       : { tests: null };
+  const pictures = state === 'completed' && task.race_id === null ? await picturesOf(deps, task, changes) : [];
   // its branch stays
   if (task.worktree) await afterAll<unknown>(leaveWorktree, () => null);
-  return { summary: reason, changes, said, ...tested };
+  return { summary: reason, changes, said, ...tested, ...(pictures.length > 0 && { pictures }) };
 }
 
 /** The result of one part of the end, or its replacement when every attempt failed. */

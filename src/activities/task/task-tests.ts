@@ -3,35 +3,27 @@ import { LRUCache } from 'lru-cache';
 import { KennelFull, KennelUnavailable } from '../../adapters/kennel/kennel.ts';
 import { worktreeOf } from '../../contracts/kennel.ts';
 import type { BaseLook, ConcludedChanges } from '../../contracts/workspace-ops.ts';
-import { readableOutput, readTests, withNames } from '../../domain/tasks/checks/test-results.ts';
+import { argvFor, budgetOf, lineOf, type ProjectProfile } from '../../domain/tasks/checks/project-profile.ts';
 import { brokenTests, passesText, type TestRun, testBudget, verdictOf } from '../../domain/tasks/checks/verdict.ts';
-import { hasNoTests } from '../../domain/tasks/report.ts';
-import { suffix } from '../../domain/text/storable.ts';
 import { MINUTE } from '../../domain/time.ts';
+import { commandsOfTask } from '../../store/kennel/tasks/task-log.ts';
 import { morePasses } from '../../store/kennel/tasks/task-words.ts';
 import type { Task } from '../../store/kennel/tasks/tasks.ts';
+import { projectProfile } from '../../store/kennel/workspaces/project-profiles.ts';
 import { keepTestRun, type TestedState, testRunOf } from '../../store/kennel/workspaces/test-runs.ts';
 import type { TaskResult } from '../../store/schema/tables/kennel.ts';
-import { lacksPackages } from '../../tools/workspace/shell.ts';
+import { isTestCommand } from '../../tools/workspace/shell.ts';
 import type { KennelDeps } from '../activity-deps.ts';
 import { isStoreAway } from '../failure.ts';
+import { type Ran, runTests, type TestPlace } from './run-tests.ts';
 import { workspaceOf, worktreeOption } from './task-workspace.ts';
 
 /** How long tests may run of which nothing is known yet. */
 const TESTS_MS = 5 * MINUTE;
 /** Before a task they may take longer: how long they take then bounds every later run. */
 const BASE_TESTS_MS = 15 * MINUTE;
-/** How much output is read, and how much is kept, in bytes and characters. */
-const READ_BYTES = 4_000_000;
-const SHOWN_CHARS = 20_000;
 
-export type Tested = Pick<TaskResult, 'tests' | 'untested' | 'verdict'>;
-
-/** `output`: its end, for people. */
-interface Ran {
-  run: TestRun;
-  output: string;
-}
+export type Tested = Pick<TaskResult, 'tests' | 'untested' | 'testedBy' | 'verdict'>;
 
 const NO_EDITS: BaseLook['edits'] = { weakened: [], settings: [] };
 
@@ -50,20 +42,34 @@ export async function testsOf(deps: KennelDeps, task: Task, { test, files }: Con
   const look = await lookAtTests(deps, task);
   const edits = look?.edits ?? NO_EDITS;
   const known = look && (await testRunOf(deps.db, look.before));
-  if (!test) {
+  const profile = await projectProfile(deps.db, task);
+  const argv = argvFor('test', { test }, profile.said);
+  if (!argv) {
     const verdict = verdictOf({ after: null, before: known, edits });
-    return { tests: null, untested: 'the files of the project name none', verdict };
+    const testedBy = await testCommandOfAgent(deps, task);
+    return { tests: null, untested: 'the files of the project name none', ...(testedBy && { testedBy }), verdict };
   }
   // first, because it says how long the tests take
-  const before = known ?? (look && (await testsBefore(deps, task, look.before)));
-  const timeoutMs = testBudget(before, TESTS_MS);
-  const { run: after, output } = await testsAfter(deps, task, { argv: test, timeoutMs, state: look?.after });
+  const before = known ?? (look && (await testsBefore(deps, task, look.before, profile)));
+  const timeoutMs = testBudget(before, usualOf(profile));
+  const { run: after, output } = await testsAfter(deps, task, { argv, timeoutMs, state: look?.after });
   const ran = after.state === 'ended' || after.state === 'timed out';
   const ok = after.code === 0 && after.cases.every(({ outcome }) => outcome !== 'failed');
-  const verdict = verdictOf({ after, before, edits });
+  const { flaky } = profile;
+  const verdict = verdictOf({ after, before, edits, flaky });
   const passes = await morePasses(deps.db, task.id);
-  if (passes > 0) verdict.reasons.push(passesText(passes, brokenTests({ after, before }) !== null));
+  if (passes > 0) verdict.reasons.push(passesText(passes, brokenTests({ after, before, flaky }) !== null));
   return { tests: ran ? { command: after.command, ok, output } : null, verdict };
+}
+
+const COMMANDS_READ = 200;
+
+/** How its agent ran tests, for the person to confirm. Words of the agent: nothing is run by them. */
+async function testCommandOfAgent({ db }: KennelDeps, { id }: Task): Promise<string | undefined> {
+  const lines = await commandsOfTask(db, id, COMMANDS_READ);
+  return lines
+    .map((line) => line.replace(/^`|`$/g, '').trim())
+    .find((line) => line.length < 100 && isTestCommand(line));
 }
 
 /**
@@ -77,13 +83,18 @@ export async function brokenAfterRun(
   { again }: { again: boolean },
 ): Promise<{ command: string; broken: string[]; output: string } | null> {
   const look = await lookAtTests(deps, task, { now: true });
-  if (!look?.test || look.before.tree === look.after.tree) return null;
+  const profile = await projectProfile(deps.db, task);
+  const argv = look && argvFor('test', { test: look.test }, profile.said);
+  if (!argv || look.before.tree === look.after.tree) return null;
   if (!again && ranOn(task.id, look.after)) return null;
-  const before = (await testRunOf(deps.db, look.before)) ?? (await testsBefore(deps, task, look.before, { now: true }));
-  const options = { argv: look.test, timeoutMs: testBudget(before, TESTS_MS), state: look.after, base: task.id };
+  const before =
+    (await testRunOf(deps.db, look.before)) ?? (await testsBefore(deps, task, look.before, profile, { now: true }));
+  const timeoutMs = testBudget(before, usualOf(profile));
+  const options = { argv, timeoutMs, state: look.after, base: task.id };
   return await onCopy(deps, task, { action: 'copy', now: true }, async () => {
     const { run, output } = await testsAfter(deps, task, options);
-    const broken = brokenTests({ after: run, before });
+    const { flaky } = profile;
+    const broken = brokenTests({ after: run, before, flaky });
     return broken && { command: run.command, broken, output };
   });
 }
@@ -95,8 +106,8 @@ async function testsAfter(
   { state, ...options }: { argv: string[]; timeoutMs: number; state: TestedState | undefined; base?: string },
 ): Promise<Ran> {
   const known = newest.get(task.id);
-  if (state && known?.ran.run.command === options.argv.join(' ') && ranOn(task.id, state)) return known.ran;
-  const ran = await runTests(deps, task, options);
+  if (state && known?.ran.run.command === lineOf(options.argv) && ranOn(task.id, state)) return known.ran;
+  const ran = await runTests(deps, placeOf(deps, task, options.base), options);
   if (!state) return ran;
   await keep(deps, state, ran.run);
   newest.set(task.id, { state, ran });
@@ -142,11 +153,14 @@ const testsBefore = (
   deps: KennelDeps,
   task: Task,
   state: TestedState,
+  { said, checked }: ProjectProfile,
   now: { now?: true } = {},
 ): Promise<TestRun | null> =>
-  onCopy(deps, task, { action: 'make', ...now }, async (argv) => {
+  onCopy(deps, task, { action: 'make', ...now }, async (test) => {
+    const argv = argvFor('test', { test }, said);
+    const timeoutMs = budgetOf(checked?.parts.test?.ms, BASE_TESTS_MS);
     const run: TestRun = argv
-      ? (await runTests(deps, task, { argv, timeoutMs: BASE_TESTS_MS, base: task.id })).run
+      ? (await runTests(deps, placeOf(deps, task, task.id), { argv, timeoutMs })).run
       : { state: 'no tests', command: '', code: null, ms: 0, cases: [] };
     await keep(deps, state, run);
     return run;
@@ -180,46 +194,12 @@ async function keep({ db }: KennelDeps, state: TestedState, run: TestRun): Promi
   if (run.state !== 'no runner' && !run.cut) await keepTestRun(db, state, run);
 }
 
-/** Ends the output of the tests; reports for programs follow. */
-const REPORTS = '[reports of the test runner]';
-/** Runs the tests, and prints the reports in XML that they have written. */
-const SCRIPT = `began=$(mktemp); "$@"; code=$?; printf '\\n%s\\n' '${REPORTS}'
-find . \\( -name node_modules -o -name .git \\) -prune -o -type f -newer "$began" \\( -name 'TEST-*.xml' -o -name 'junit*.xml' \\) -size -2000k -exec cat {} + 2>/dev/null
-exit $code`;
+/** `base`: on the copy that was made for this task. */
+const placeOf = ({ config }: KennelDeps, task: Task, base: string | undefined): TestPlace => ({
+  workspace: workspaceOf(config, task),
+  ...(base !== undefined && { base }),
+  ...(task.worktree && { cwd: worktreeOf(task.id) }),
+  label: `${task.id} tests`,
+});
 
-async function runTests(
-  { config, kennel }: KennelDeps,
-  task: Task,
-  { argv, timeoutMs, base }: { argv: string[]; timeoutMs: number; base?: string },
-): Promise<Ran> {
-  const began = performance.now();
-  const ran = await kennel.command({
-    workspace: workspaceOf(config, task),
-    ...(base !== undefined && { base }),
-    environment: true,
-    argv: ['sh', '-c', SCRIPT, 'tests', ...withNames(argv)],
-    ...(task.worktree && { cwd: worktreeOf(task.id) }),
-    timeoutMs,
-    maxOutput: READ_BYTES,
-    label: `${task.id} tests`,
-    signal: cancellationSignal(),
-  });
-  const ms = Math.round(performance.now() - began);
-  const at = ran.stdout.lastIndexOf(`\n${REPORTS}\n`);
-  const printed = at < 0 ? ran.stdout : ran.stdout.slice(0, at);
-  const stopped = ran.timedOut ? `\n[stopped after ${Math.round(timeoutMs / MINUTE)} minutes]` : '';
-  const said = `${readableOutput(printed)}${ran.stderr ? `\n${ran.stderr}` : ''}`;
-  const output = suffix(`${said}${stopped}`.trim(), SHOWN_CHARS);
-  const cases = readTests(`${ran.stdout}\n${ran.stderr}`);
-  const command = argv.join(' ');
-  const lacks = ran.code === 127 || (ran.code !== 0 && cases.length === 0 && lacksPackages(said, ran.code));
-  const state = ran.timedOut
-    ? 'timed out'
-    : lacks
-      ? 'no runner'
-      : cases.length === 0 && hasNoTests(said)
-        ? 'no tests'
-        : 'ended';
-  const code = state === 'ended' ? ran.code : null;
-  return { run: { state, command, code, ms, cases, ...(ran.cut && { cut: true as const }) }, output };
-}
+const usualOf = ({ checked }: ProjectProfile): number => budgetOf(checked?.parts.test?.ms, TESTS_MS);

@@ -9,6 +9,7 @@ import {
   visibleLine,
 } from '../../domain/text/evidence.ts';
 import { addressWarnings } from '../../domain/text/look-alikes.ts';
+import { english, type Say } from '../../domain/texts/say.ts';
 import { zoneOf } from '../../store/chats/preferences.ts';
 import { chatOfThread } from '../../store/chats/threads/threads.ts';
 import { findTask } from '../../store/kennel/tasks/tasks.ts';
@@ -32,16 +33,17 @@ export async function approvalOf(
   db: Db,
   call: Call,
   config: Pick<Config, 'FETCH_TIME_ZONE' | 'FETCH_TRIGGER' | 'OWNER_PHONE_NUMBER'>,
+  say: Say,
 ): Promise<{ sentence: string; evidence: string }> {
   const tool = await toolOfTurn(db, call.turn_id, call.name);
   // arguments have a meaning of ours only for tools of ours: of any other tool, every one is shown as it is
   if (!tools.has(call.name))
-    return { sentence: approvalSentence(call.name, call.args, '', tool), evidence: argumentsEvidence(call.args) };
+    return { sentence: approvalSentence(call.name, call.args, '', tool, say), evidence: argumentsEvidence(call.args) };
   const at = tool?.runsIn === 'kennel' || tool?.workspaceOf ? await whereOf(db, call, tool) : null;
   const args = await withNames(db, call, config);
   const path = at && typeof call.args.path === 'string' ? visibleLine(call.args.path) : '';
   return {
-    sentence: approvalSentence(call.name, args, at ? ` in ${at.workspace}` : ''),
+    sentence: approvalSentence(call.name, args, at ? say('ask.at', { workspace: at.workspace }) : '', tool, say),
     evidence: [
       // the sentence has shorter ones whole
       ...(path.length > LONGEST_IN_SENTENCE ? [`file ${path}`] : []),
@@ -159,7 +161,7 @@ const stepsInWords = (steps: readonly unknown[]): string[] =>
 
 /** What a call of a tool does, in words: its question, or the beginning of its description. */
 const doing = (tool: Tool, args: Record<string, unknown>): string =>
-  tool.asks?.(args as never, '').replace(/\?$/, '') ?? tool.description.split(/[.,;:(]/, 1)[0]!.trim();
+  tool.asks?.(args as never, '', english).replace(/\?$/, '') ?? tool.description.split(/[.,;:(]/, 1)[0]!.trim();
 
 /** Who reads along in a group that is to be answered, its folder and its rule. */
 async function groupOf(db: Db, { name, args }: Call, config: Pick<Config, 'FETCH_TRIGGER'>): Promise<string> {

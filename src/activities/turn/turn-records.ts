@@ -3,6 +3,8 @@ import type { RecordActivities } from '../../contracts/activities.ts';
 import type { AskInput, AskResult, FinishInput } from '../../contracts/conversation.ts';
 import { unknownOutcome } from '../../domain/failures.ts';
 import { cut } from '../../store/chats/ids.ts';
+import { sayTo } from '../../store/chats/preferences.ts';
+import { chatOfThread } from '../../store/chats/threads/threads.ts';
 import { traceOf } from '../../store/home/operations.ts';
 import { type Db, isGone } from '../../store/postgres/database.ts';
 import { endedTurn, finishTurn } from '../../store/turns/finish.ts';
@@ -23,11 +25,12 @@ export function createRecordActivities(deps: Pick<ActivityDeps, 'db' | 'config' 
   return {
     openQuestion: recording(async (input: AskInput): Promise<AskResult> => {
       const call = await findCall(db, input.callId);
+      const say = await sayTo(db, await chatOfThread(db, input.threadId));
       const approval =
         call && input.kind === 'approval'
-          ? { ...(await approvalOf(db, call, config)), intent: await saidInStep(db, input.turnId, call.step) }
+          ? { ...(await approvalOf(db, call, config, say)), intent: await saidInStep(db, input.turnId, call.step) }
           : null;
-      const { title, ...asked } = await ask(db, input, approval);
+      const { title, ...asked } = await ask(db, input, approval, say);
       const shown =
         input.kind === 'approval'
           ? approvedThing(call?.args, config.FETCH_UI_TEXT === 'on')

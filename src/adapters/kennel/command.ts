@@ -131,10 +131,10 @@ export function configuration(
   { image, limits, user, system, home }: CommandContext,
   command: KennelCommand & WithFolders,
 ): Docker.ContainerCreateOptions {
-  const { fetched } = command;
+  const { fetched, home: ownHome } = command;
   // packages may name the folder in which they were fetched
-  const emptyHome = fetched === undefined ? EMPTY_HOME : INSIDE.home;
-  const env: Record<string, string> = { HOME: emptyHome, ...command.env };
+  const homeInside = fetched === undefined && ownHome === undefined ? EMPTY_HOME : INSIDE.home;
+  const env: Record<string, string> = { HOME: homeInside, ...command.env };
   // a killed worker cannot end the container, so it ends itself a little later
   const seconds = Math.ceil(command.timeoutMs / 1000) + 10;
   return {
@@ -159,12 +159,13 @@ export function configuration(
     HostConfig: hostConfig({
       limits,
       user,
-      emptyHome,
+      ...(ownHome === undefined && { emptyHome: homeInside }),
       output: 'none',
       mounts: [
         ...(command.workspace === null
           ? []
           : [mount(command.files ?? command.workspace, INSIDE.workspace, command.readOnly)]),
+        ...(ownHome === undefined ? [] : [mount(ownHome, INSIDE.home)]),
         ...(fetched === undefined ? [] : [mount(fetched, INSIDE.fetched, true)]),
         ...(command.gate === undefined ? [] : [mount(command.gate, `${INSIDE.run}/gate`, true)]),
         ...(command.side === undefined ? [] : [mount(command.side, '/run/fetch-side')]),
@@ -176,7 +177,7 @@ export function configuration(
 }
 
 /** The engine would create a missing folder. A name that leads out of the workspace is refused. */
-function insideWorkspace(cwd = '.'): string {
+export function insideWorkspace(cwd = '.'): string {
   const path = new URL(`file://${INSIDE.workspace}/${cwd.split('/').map(encodeURIComponent).join('/')}`).pathname;
   const inside = decodeURIComponent(path).replace(/(?<!\/)\/+$/, '');
   if (inside !== INSIDE.workspace && !inside.startsWith(`${INSIDE.workspace}/`))

@@ -1,3 +1,4 @@
+import { lchown, mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { imageOf } from '../../../kennel/agents/registry.ts';
 import type { Config } from '../../config.ts';
@@ -59,6 +60,12 @@ async function setFrozen(
   await Promise.all(names.map(settle));
 }
 
+/** A folder that containers of this user can write to. */
+async function ownFolder(folder: string, { uid, gid }: { uid: number; gid: number }): Promise<void> {
+  await mkdir(folder, { recursive: true });
+  if (process.getuid?.() === 0) await lchown(folder, uid, gid);
+}
+
 type KennelConfig = Pick<
   Config,
   | 'FETCH_HOME'
@@ -87,6 +94,10 @@ export const openKennel = (config: KennelConfig): OpenKennel => new HostKennel(c
 
 /** operations that may create or restore a repository */
 const MAKES: ReadonlySet<WorkspaceOp['op']> = new Set(['create', 'conclude', 'undo']);
+
+/** The copy of a workspace that the operation `base` has made for a task. */
+const copyOf = async (workspace: string, key: string): Promise<string> =>
+  join(await sideFolder(workspace), `base-${key}`);
 
 class HostKennel implements OpenKennel {
   readonly engine: Engine;
@@ -130,9 +141,15 @@ class HostKennel implements OpenKennel {
         explained(async () => {
           const { image, variables } = await this.all.of('tools', app.workspace);
           await this.ownership.settle(app.workspace);
-          return await apps.start(image, { ...app, env: { ...homeVariables(EMPTY_HOME), ...variables, ...app.env } });
+          const workspace = app.base === undefined ? app.workspace : await copyOf(app.workspace, app.base);
+          return await apps.start(image, {
+            ...app,
+            workspace,
+            env: { ...homeVariables(EMPTY_HOME), ...variables, ...app.env },
+          });
         }),
       settled: (id, ms, signal) => explained(() => apps.settled(id, ms, signal)),
+      link: (id) => explained(() => apps.link(id)),
       list: () => explained(() => apps.list()),
       log: (id, lines) => explained(() => apps.log(id, lines)),
       stop: (id) => explained(() => apps.stop(id)),
@@ -195,19 +212,26 @@ class HostKennel implements OpenKennel {
         command.signal,
       );
       if (command.workspace !== null && !command.readOnly) await this.ownership.settle(command.workspace);
+      const { home } = command;
       const fetched =
-        command.environment && command.workspace !== null ? await this.fetched.of(command.workspace) : null;
+        command.environment && command.workspace !== null && home === undefined
+          ? await this.fetched.of(command.workspace)
+          : null;
+      if (home !== undefined) await ownFolder(home, context.user);
+      const inside = fetched === null && home === undefined ? EMPTY_HOME : INSIDE.home;
       const env = command.environment
-        ? { ...homeVariables(fetched === null ? EMPTY_HOME : INSIDE.home), ...variables, ...command.env }
+        ? {
+            ...(command.gate === undefined ? homeVariables(inside) : runVariables(inside)),
+            ...variables,
+            ...command.env,
+          }
         : command.env;
       if (!command.hosts?.length) {
-        const files =
-          command.base === undefined
-            ? {}
-            : { files: join(await sideFolder(command.workspace!), `base-${command.base}`) };
+        const files = command.base === undefined ? {} : { files: await copyOf(command.workspace!, command.base) };
+        const argv = command.gate === undefined ? command.argv : throughGate(command.argv);
         return await runCommand(
           { ...context, image },
-          { ...command, env, ...files, ...(fetched !== null && { fetched }) },
+          { ...command, argv, env, ...files, ...(fetched !== null && { fetched }) },
         );
       }
       const gate = await openHostGate(this.config.FETCH_HOME, command.hosts);

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { existsSync, lchownSync, mkdirSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, lchownSync, mkdirSync, readdirSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import type Docker from 'dockerode';
@@ -130,6 +130,8 @@ function configuration(
 
 function prepareFolders({ uid, gid }: { uid: number; gid: number }, { spec, runFolder }: StartRun): void {
   const root = process.getuid?.() === 0;
+  // before the first run, there can be a session that was handed over
+  if (root && !existsSync(join(runFolder, 'log.ndjson'))) giveAll(join(runFolder, 'home'), uid, gid);
   for (const folder of [runFolder, join(runFolder, 'gate'), join(runFolder, 'home')]) {
     mkdirSync(folder, { recursive: true, mode: 0o755 });
     if (root) lchownSync(folder, uid, gid);
@@ -145,6 +147,13 @@ function prepareFolders({ uid, gid }: { uid: number; gid: number }, { spec, runF
   writeFileSync(part, `${JSON.stringify(spec)}\n`, { mode: 0o644, flag: 'wx' });
   if (root) lchownSync(part, uid, gid);
   renameSync(part, join(runFolder, 'spec.json'));
+}
+
+/** No container has run yet that could have put a link there. */
+function giveAll(folder: string, uid: number, gid: number): void {
+  if (!existsSync(folder)) return;
+  for (const entry of readdirSync(folder, { recursive: true, withFileTypes: true }))
+    lchownSync(join(entry.parentPath, entry.name), uid, gid);
 }
 
 export async function inspectRun(

@@ -78,6 +78,7 @@ export function addSettingFlags(): void {
 const GROUPS: ReadonlyArray<[heading: string, names: readonly string[]]> = [
   ['First:', ['start', 'chat', 'open', 'status', 'stop']],
   ['Every day:', ['up', 'ps', 'logs', 'doctor', 'ui']],
+  ['Sessions of agents:', ['hand-over', 'take', 'give']],
   ['Set up:', ['setup', 'config', 'pair', 'unpair', 'tools', 'mcp', 'memory', 'kennel']],
   ['Keep, move, delete:', ['backup', 'restore', 'import', 'export-home', 'import-home', 'forget']],
   ['Prove:', ['receipt', 'audit']],

@@ -1,12 +1,15 @@
 import { capabilitiesOf } from '../../contracts/channels.ts';
 import type { Channel } from '../../contracts/ids.ts';
 import { isTimeZone, nextFirings } from '../cron.ts';
+import type { Language } from '../texts/say.ts';
 
 /** Preferences of a person in a chat. What is unset is as the settings say. */
 export interface Preferences {
   brevity?: 'short' | 'detailed';
   /** a language tag such as `de` or `pt-BR` */
   language?: string;
+  /** the language that the person wrote last, as it was recognized: for our own texts while no other is wanted */
+  writes?: Language;
   /** IANA name */
   timeZone?: string;
   /** `results`: no progress reports. `problems`: no successes of schedules either */

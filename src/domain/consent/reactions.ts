@@ -15,12 +15,17 @@ export function reactionAnswer(emoji: string): 'yes' | 'no' | null {
   return meaning.get(plain) ?? null;
 }
 
+const BEGINS = {
+  yes: /^(?:yes|ja|sí|sim|oui|हाँ|हां)(?![\p{L}\p{M}\p{N}_])/iu,
+  no: /^(?:no|nein|não|non|नहीं)(?![\p{L}\p{M}\p{N}_])/iu,
+};
+
 /**
  * The option that a yes or no means: "yes, delete it" if it is the only one that begins so. Otherwise null: a thumb
  * does not answer a choice of colours.
  */
 export function optionOf(answer: 'yes' | 'no', options: readonly string[]): string | null {
-  const meant = options.filter((option) => new RegExp(`^${answer}\\b`, 'i').test(option.trim()));
+  const meant = options.filter((option) => BEGINS[answer].test(option.trim()));
   return meant.length === 1 ? meant[0]! : null;
 }
 

@@ -1,5 +1,6 @@
-import type { CallTaint, Sink, Source, SourceKind } from '../../contracts/taint.ts';
+import type { CallTaint, Sink, Source } from '../../contracts/taint.ts';
 import { oneLine } from '../text/foreign-text.ts';
+import { english, type Say } from '../texts/say.ts';
 
 /** What a call sends out or keeps: the parts that must be the person's own words, or a link of a page that was read. */
 export interface Sent {
@@ -120,22 +121,6 @@ export function unionOf(...lists: ReadonlyArray<readonly Source[]>): Source[] {
   return [...byName.values()].slice(0, MOST_SOURCES);
 }
 
-/** Only a page, a person and a program are named: other labels are paths, commands and names of tools. */
-const SOURCE_WORDS: Record<SourceKind, string> = {
-  page: 'the page',
-  search: 'the results of a search',
-  file: 'a file',
-  command: 'the output of a command',
-  attachment: 'an attachment',
-  report: 'the report of a coding agent',
-  routine: 'the result of a routine',
-  member: 'the words of',
-  output: 'an earlier output',
-  mcp: 'the answer of an added tool',
-  client: 'the words of the program',
-  unknown: 'text of others',
-};
-
 const SINK_WORDS: Record<Sink, string> = {
   fetch: 'fetch an address that you did not write and that is not a link on a page that was read',
   search: 'search the web for words that are not yours',
@@ -155,15 +140,16 @@ const SINK_WORDS: Record<Sink, string> = {
 };
 
 /** Why a person is asked, in a sentence; empty where the question itself says all. */
-export function whyAsked({ sources, asks, each }: CallTaint): string {
+export function whyAsked({ sources, asks, each }: CallTaint, say: Say = english): string {
   // the question of a call that always asks names what it fetches, which may be a folder that the person wrote
   const what = asks
     .filter((sink) => !each || (sink !== 'fetch' && sink !== 'settings'))
     .map((sink) => SINK_WORDS[sink])
     .join(' and ');
   if (each && sources.length === 0) return what && `This would ${what}, where anybody can read it.`;
-  const shown = readIn(sources);
-  return `Careful: I have just read ${listed(shown)}, and this may be ${shown.length > 1 ? 'their' : 'its'} idea.`;
+  const shown = readIn(sources, say);
+  const read = shown.length > 0 ? shown : [say('read.unknown')];
+  return say('careful.read', { what: say.list(read), count: read.length });
 }
 
 const SOURCES_SHOWN = 3;
@@ -171,16 +157,14 @@ const SOURCES_SHOWN = 3;
 const TOOL_NAME = /^[a-z]+(?:_[a-z]+)+$/;
 
 /** The sources that were read, the latest first. */
-function readIn(sources: readonly Source[]): string[] {
+function readIn(sources: readonly Source[], say: Say): string[] {
   const words = sources.map(({ kind, label }) => {
-    if (kind === 'page' && TOOL_NAME.test(label)) return 'a page';
+    if (kind === 'page' && TOOL_NAME.test(label)) return say('read.aPage');
     if (kind === 'page' && /^(?!in )\S+ /.test(label)) return oneLine(label, 60);
-    return ['page', 'member', 'client'].includes(kind)
-      ? `${SOURCE_WORDS[kind]} ${oneLine(label, 60)}`
-      : SOURCE_WORDS[kind];
+    // only a page, a person and a program are named: other labels are paths, commands and names of tools
+    return kind === 'page' || kind === 'member' || kind === 'client'
+      ? say(`read.${kind}`, { name: oneLine(label, 60) })
+      : say(`read.${kind}`);
   });
   return [...new Set(words.reverse())].slice(0, SOURCES_SHOWN);
 }
-
-const listed = (names: readonly string[]): string =>
-  names.length < 2 ? (names[0] ?? 'text of others') : `${names.slice(0, -1).join(', ')} and ${names.at(-1)}`;

@@ -1,3 +1,5 @@
+import { english, type Say } from '../texts/say.ts';
+
 /** US dollars per million tokens. */
 type Price = readonly [input: number, cached: number, output: number];
 
@@ -174,18 +176,13 @@ export function tokensText(tokens: number): string {
 }
 
 /** A spend in words, for a person. It always says when part of the price is unknown. */
-export function moneyText({
-  tokens,
-  microUsd,
-  unpriced = 0,
-}: {
-  tokens: number;
-  microUsd: number;
-  unpriced?: number;
-}): string {
+export function moneyText(
+  { tokens, microUsd, unpriced = 0 }: { tokens: number; microUsd: number; unpriced?: number },
+  say: Say = english,
+): string {
   const money = `$${(microUsd / 1_000_000).toFixed(microUsd < 10_000 || unpriced > 0 ? 4 : 2)}`;
-  if (unpriced > 0) return `at most ${money}, because the price of a model is not known`;
-  return tokens > 0 && microUsd === 0 ? 'no price known' : money;
+  if (unpriced > 0) return say('money.atMost', { money });
+  return tokens > 0 && microUsd === 0 ? say('money.unknown') : money;
 }
 
 interface GivenPrices {

@@ -1,6 +1,6 @@
 import { DAY, HOUR } from '../time.ts';
 
-/** Budgets of money and tokens: when the person hears of them, and what they are asked. */
+/** Budgets of money and tokens: when the person hears of them. */
 
 /** Tokens, and money in millionths of a US dollar. */
 export interface Amount {
@@ -128,7 +128,7 @@ export interface Mark {
 }
 
 const UNITS = ['tokens', 'microUsd'] as const;
-const most = ({ limit, granted }: Budget, unit: keyof Amount): number => limit[unit] + granted[unit];
+export const most = ({ limit, granted }: Budget, unit: keyof Amount): number => limit[unit] + granted[unit];
 
 /** The first budget that is used up, or null. */
 export function usedUp(budgets: readonly Budget[]): Mark | null {
@@ -173,57 +173,10 @@ export function usd(microUsd: number): string {
   return `$${(microUsd / 1_000_000).toFixed(microUsd < 10_000 ? 4 : 2)}`;
 }
 
-const figure = (value: number, unit: keyof Amount): string =>
-  unit === 'microUsd' ? usd(value) : value.toLocaleString('en-US');
-
-/** `I have spent $5 of $5 today.` */
-export function spentText({ budget, unit }: Mark): string {
-  const { level, used, name } = budget;
-  const upTo = unit === 'microUsd' && (used.unpriced ?? 0) > 0 ? 'at most ' : '';
-  const spent = unit === 'microUsd' ? 'spent' : 'used';
-  const figures = `${upTo}${figure(used[unit], unit)} of ${figure(most(budget, unit), unit)}${unit === 'tokens' ? ' tokens' : ''}`;
-  return {
-    turn: `I have ${spent} ${figures} on this answer.`,
-    day: `I have ${spent} ${figures} today.`,
-    month: `I have ${spent} ${figures} this month.`,
-    schedule: `The schedule “${name}” has ${spent} ${figures} today.`,
-    task: `This coding task has ${spent} ${figures}.`,
-    tasks: `The coding tasks of this chat have ${spent} ${figures} today.`,
-  }[level];
-}
-
-const unknownPrice = ({ budget, unit }: Mark): string =>
-  unit === 'microUsd' && (budget.used.unpriced ?? 0) > 0
-    ? ' The price of the model is not known, so the highest known price counts.'
-    : '';
-
-/** The question at a limit. */
-export const askForMore = (mark: Mark): string =>
-  `${spentText(mark)} Continue for ${figure(mark.budget.limit[mark.unit], mark.unit)} more?`;
-
 /** Whether a budget begins again within a day. `now` in ms since the epoch. */
 export const endsSoon = ({ budget: { endsAt } }: Mark, now: number): boolean =>
   // the longest day has an hour more
   endsAt !== null && endsAt - now < DAY + HOUR;
-
-/** The note beside the question. `begun`: work waits for the answer. `once`: a schedule that fires only now. */
-export function aboutQuestion(mark: Mark, now: number, work: 'begun' | 'once' | 'repeats'): string {
-  const soon = endsSoon(mark, now);
-  const otherwise = {
-    begun: `Without an answer it ${soon ? 'goes on when the day is over' : 'ends with what is done'}.`,
-    once: soon
-      ? 'It waits until then; without an answer it runs when the day is over.'
-      : 'It is left out now. After a yes, ask me for it again.',
-    repeats: `Until then it does not run; without an answer it begins again when the ${mark.budget.level === 'month' ? 'month' : 'day'} is over.`,
-  }[work];
-  return `${otherwise}${unknownPrice(mark)}`;
-}
-
-/** The message when most of a budget is used. */
-export function nearText(mark: Mark): string {
-  const limit = figure(most(mark.budget, mark.unit), mark.unit);
-  return `${spentText(mark)} At ${limit}${mark.unit === 'tokens' ? ' tokens' : ''} I ask before I go on.${unknownPrice(mark)}`;
-}
 
 /** Below this many runs in a day, what one run costs says more. */
 const OFTEN = 0.9;
@@ -240,12 +193,3 @@ export function estimateText(run: Amount & { unpriced: number }, runsPerDay: num
 
 const rounded = (microUsd: number): string =>
   microUsd < 10_000 ? 'less than $0.01' : `$${(microUsd / 1_000_000).toFixed(2)}`;
-
-/** The answer of a turn whose person wants no more spent. */
-export const endedText = (known: string | null): string =>
-  [
-    'I stopped here, because no more is to be spent. What was done is kept.',
-    known ? `So far I had said:\n${known}` : '',
-  ]
-    .filter(Boolean)
-    .join('\n\n');

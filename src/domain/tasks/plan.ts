@@ -1,4 +1,5 @@
 import { blockQuote, inline, visible } from '../text/foreign-text.ts';
+import { english, type Say } from '../texts/say.ts';
 
 /** The plan of a task: what an agent is asked for, how its answer is read, and how a person reads it. */
 
@@ -81,9 +82,9 @@ function pathIn(item: string): string {
 export const quotedPlan = ({ text }: ReadPlan): string => blockQuote(text);
 
 /** The files that the plan would touch, for a person. */
-export function filesOfPlan({ files }: ReadPlan): string {
-  if (files.length === 0) return 'It names no files.';
+export function filesOfPlan({ files }: ReadPlan, say: Say = english): string {
+  if (files.length === 0) return say('plan.noFiles');
   const shown = files.slice(0, FILES_SHOWN).map((file) => `- \`${visible(file.replaceAll('`', "'"))}\``);
-  const more = files.length > FILES_SHOWN ? [`- and ${files.length - FILES_SHOWN} more`] : [];
-  return ['It would touch:', ...shown, ...more].join('\n');
+  const more = files.length > FILES_SHOWN ? [`- ${say('report.more', { count: files.length - FILES_SHOWN })}`] : [];
+  return [say('plan.files'), ...shown, ...more].join('\n');
 }

@@ -1,6 +1,7 @@
 import { moneyText, tokensText } from '../model/price-book.ts';
 import { blockQuote, codeFence, inline, visible } from '../text/foreign-text.ts';
 import { cut, prefix } from '../text/storable.ts';
+import { english, type Say } from '../texts/say.ts';
 import type { Verdict } from './checks/verdict.ts';
 import { shownHost } from './egress.ts';
 
@@ -50,8 +51,21 @@ export interface Report {
     problem?: string;
     /** why no tests were run */
     untested?: string;
+    /** the command with which its agent ran tests, where the project names none */
+    testedBy?: string;
     verdict?: Verdict;
+    pictures?: readonly PagePicture[];
   };
+}
+
+/**
+ * A page that the changes touch. `before` and `after`: attachments of the chat; the same one when nothing of it looks
+ * different.
+ */
+export interface PagePicture {
+  page: string;
+  before?: string;
+  after?: string;
 }
 
 const SUBJECT_CHARS = 72;
@@ -83,71 +97,108 @@ const CANCELLED_EARLY = 'It was cancelled before it began.';
 export const saysMore = ({ state, reason }: { state: string; reason: string }): boolean =>
   state !== 'completed' && reason !== '' && reason !== CANCELLED && reason !== CANCELLED_EARLY;
 
-export function reportText(report: Report): string {
+export function reportText(report: Report, say: Say = english): string {
   const { result } = report;
   const said = result.said.length > SAID_SHOWN ? `${prefix(result.said, SAID_SHOWN)}\n[cut]` : result.said;
   const goal = `"${inline(report.goal, GOAL_SHOWN)}"`;
   const parts = [
-    [headlineOf(report), ...(report.pull || (said.trim() && report.state === 'completed') ? [] : [goal])].join(' '),
+    [headlineOf(report, say), ...(report.pull || (said.trim() && report.state === 'completed') ? [] : [goal])].join(
+      ' ',
+    ),
     // the agent's words may be a stranger's, so they are quoted
     said.trim() && blockQuote(said),
     result.problem ?? '',
-    unheardText(report.unheard ?? []),
+    unheardText(report.unheard ?? [], say),
     ...(saysMore(report) ? [inline(report.reason, 1_000)] : []),
     result.verdict?.reasons.join('\n'),
-    failedTests(report),
-    changesText(report),
+    failedTests(report, say),
+    changesText(report, say),
     untestedText(report),
-    ...(report.planned ? ['It followed the plan that you agreed to.'] : []),
+    testedByText(report),
+    ...(report.planned ? [say('report.planned')] : []),
     reachedText(report.reached ?? []),
     refusedText(report.refused ?? []),
-    `${duration(report.seconds)}${waitedText(report)}${spentText(report.spent)}.`,
+    `${duration(report.seconds)}${waitedText(report, say)}${spentText(report.spent, say)}.`,
+    picturesText(result.pictures ?? [], say),
   ];
   return parts.filter(Boolean).join('\n\n');
 }
 
-function unheardText(words: readonly string[]): string {
+/** Channels send these as pictures, with what stands in the brackets. */
+const picturesText = (pictures: readonly PagePicture[], say: Say): string =>
+  pictures
+    .flatMap(({ page, ...taken }) => {
+      const name = inline(page, 80).replace(/[^\p{L}\p{N}/._ -]/gu, '?');
+      const shown = (when: 'before' | 'after' | 'same', id: string) =>
+        `![${say('report.picture', { when, page: name })}](attachment:${id})`;
+      const { before, after } = taken;
+      if (before !== undefined && before === after) return [shown('same', before)];
+      return [...(before ? [shown('before', before)] : []), ...(after ? [shown('after', after)] : [])];
+    })
+    .join('\n');
+
+function unheardText(words: readonly string[], say: Say): string {
   if (words.length === 0) return '';
   const said = words.map((each) => inline(each, 200)).join('; ');
-  return `It ended before its agent heard this from you: ${said}\nStart a task for it.`;
+  return say('report.unheard', { words: said });
 }
 
 const GOAL_SHOWN = 100;
 
 /** The result in one line. */
-function headlineOf(report: Report): string {
+function headlineOf(report: Report, say: Say): string {
   const { state, reason, workspace, pull, result } = report;
-  const where = pull ? `on ${pull}` : `in ${workspace}`;
+  const where = pull ? say('report.on', { pull }) : say('report.in', { workspace });
   const end = pull && !result.said.trim() ? '.' : ':';
-  if (state === 'failed') return `The agent ${where} could not do it:`;
-  if (state === 'cancelled') return `Stopped ${where}${reason === CANCELLED_EARLY ? ' before it began' : ''}${end}`;
-  if (result.problem !== undefined) return `Done ${where}, but its changes were not committed:`;
-  const how = result.verdict?.headline ?? testsHeadline(result);
-  return `Done ${where}${how}${how.endsWith('.') ? '' : end}`;
+  if (state === 'failed') return say('report.failed', { where });
+  if (state === 'cancelled')
+    return say(reason === CANCELLED_EARLY ? 'report.stoppedEarly' : 'report.stopped', { where }) + end;
+  if (result.problem !== undefined) return say('report.uncommitted', { where });
+  const how = result.verdict ? verdictHeadline(result.verdict.headline, say) : testsHeadline(result, say);
+  return `${say('report.done', { where })}${how}${/[.।]$/.test(how) ? '' : end}`;
 }
 
 /** Without a verdict, as in results of versions before. */
-function testsHeadline({ tests, changes }: Report['result']): string {
-  if (tests) return tests.ok ? ', tests pass' : ', but tests fail';
-  return changes?.files.length ? '. No tests were run.' : '';
+function testsHeadline({ tests, changes }: Report['result'], say: Say): string {
+  if (tests) return say(tests.ok ? 'tests.pass' : 'tests.fail');
+  return changes?.files.length ? say('tests.none') : '';
 }
 
-function changesText({ number, state, worktree, pull, result: { changes } }: Report): string {
+const HEADLINES = [
+  ...(['tests.pass', 'tests.passAgain', 'tests.passGone', 'tests.passWeaker', 'tests.fail'] as const),
+  ...(['tests.failAsBefore', 'tests.timedOut', 'tests.none'] as const),
+];
+const COUNTED = ['tests.someFail', 'tests.someFailAsBefore'] as const;
+
+/** A verdict is stored, and signed, in English. */
+function verdictHeadline(headline: string, say: Say): string {
+  const key = HEADLINES.find((each) => english(each) === headline);
+  if (key) return say(key);
+  const count = Number(/\d+/.exec(headline)?.[0]);
+  const counted = COUNTED.find((each) => english(each, { count }) === headline);
+  return counted ? say(counted, { count }) : headline;
+}
+
+function changesText({ number, state, worktree, pull, result: { changes } }: Report, say: Say): string {
   if (!changes) return '';
   const note = changes.note && withOwnBranch(changes.note);
   if (pull) return note ?? '';
   if (changes.files.length === 0) {
-    return [state === 'completed' ? 'No file was changed.' : 'Nothing was changed.', note].filter(Boolean).join('\n\n');
+    return [say(state === 'completed' ? 'report.noFile' : 'report.nothing'), note].filter(Boolean).join('\n\n');
   }
   const total = changes.filesChanged ?? changes.files.length;
-  const count = `${total} ${total === 1 ? 'file' : 'files'} changed (+${changes.added} -${changes.removed})`;
-  const where = changes.commit && changes.branch ? withOwnBranch(`${count} on ${changes.branch}`) : count;
+  const counts = { count: total, added: changes.added, removed: changes.removed };
+  const where =
+    changes.commit && changes.branch
+      ? withOwnBranch(say('report.changedOn', { ...counts, branch: changes.branch }))
+      : say('report.changed', counts);
   // words in place of + and -: a channel may show a leading sign as a bullet
   const files = changes.files
     .slice(0, FILES_SHOWN)
-    .map((file) => `- ${file.status} ${code(file.path)} (+${file.added} -${file.removed})`);
-  const more = total > FILES_SHOWN ? [`- and ${total - Math.min(FILES_SHOWN, changes.files.length)} more`] : [];
-  const how = changes.commit ? `Say "${worktree ? `undo ${number}` : 'undo'}" to take it back.` : '';
+    .map((file) => `- ${say('report.file', { ...file, path: code(file.path) })}`);
+  const left = total - Math.min(FILES_SHOWN, changes.files.length);
+  const more = total > FILES_SHOWN ? [`- ${say('report.more', { count: left })}`] : [];
+  const how = changes.commit ? say('report.undo', { words: worktree ? `undo ${number}` : 'undo' }) : '';
   return [[`${where}:`, ...files, ...more].join('\n'), note, how].filter(Boolean).join('\n\n');
 }
 
@@ -160,10 +211,16 @@ const withOwnBranch = (text: string): string =>
 const untestedText = ({ state, result: { tests, untested } }: Report): string =>
   !tests && state === 'completed' && untested ? `Why no tests were run: ${untested}.` : '';
 
-function failedTests({ result: { tests } }: Report): string {
+/** A proposal for the profile of the project: the person takes it over by saying it. */
+const testedByText = ({ workspace, result: { testedBy } }: Report): string =>
+  testedBy
+    ? `Its agent tested with ${code(testedBy)}. To have me do that, too, say: ${workspace} is tested by ${inline(testedBy, 100)}`
+    : '';
+
+function failedTests({ result: { tests } }: Report, say: Say): string {
   if (!tests || tests.ok) return '';
   const end = visible(tests.output).split('\n').slice(-TEST_LINES_SHOWN).join('\n');
-  return `Tests fail (${code(tests.command)}):\n${codeFence(end)}`;
+  return `${say('report.failing', { command: code(tests.command) })}\n${codeFence(end)}`;
 }
 
 /** What test runners print that found nothing to run; many of them end with success then. */
@@ -233,12 +290,12 @@ export function duration(seconds: number): string {
   return minutes < 60 ? `${minutes} min ${seconds % 60} s` : `${Math.floor(minutes / 60)} h ${minutes % 60} min`;
 }
 
-const waitedText = ({ waitedSeconds = 0 }: Report): string =>
-  waitedSeconds >= 60 ? `, of which ${duration(waitedSeconds)} waiting for you` : '';
+const waitedText = ({ waitedSeconds = 0 }: Report, say: Say): string =>
+  waitedSeconds >= 60 ? say('status.waited', { span: duration(waitedSeconds) }) : '';
 
-function spentText({ calls, inputTokens, outputTokens, microUsd, unpriced = 0 }: Report['spent']): string {
+function spentText({ calls, inputTokens, outputTokens, microUsd, unpriced = 0 }: Report['spent'], say: Say): string {
   if (calls === 0) return '';
   const tokens = inputTokens + outputTokens;
-  const money = microUsd > 0 ? `, ${moneyText({ tokens, microUsd, unpriced })}` : '';
-  return `, ${tokensText(tokens)} tokens${money}`;
+  const money = microUsd > 0 ? `, ${moneyText({ tokens, microUsd, unpriced }, say)}` : '';
+  return say('report.tokens', { tokens: tokensText(tokens) }) + money;
 }

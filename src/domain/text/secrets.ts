@@ -51,6 +51,35 @@ export function secretIn(line: string, own: readonly string[] = []): string | nu
   return FORMATS.find(({ format }) => format.test(line))?.kind ?? null;
 }
 
+const EVERY = FORMATS.slice(1).map(({ format }) => new RegExp(format, `${format.flags}g`));
+
+/** A text without what looks like a secret; `found` counts what was taken out. */
+export function withoutSecrets(text: string, own: readonly string[] = []): { text: string; found: number } {
+  let found = 0;
+  const removed = () => {
+    found += 1;
+    return '[a key was here]';
+  };
+  const known = own.filter((secret) => secret.length >= 8);
+  const plain = known.reduce((rest, secret) => rest.replaceAll(secret, removed), withoutPrivateKeys(text, removed));
+  return { text: EVERY.reduce((rest, format) => rest.replace(format, removed), plain), found };
+}
+
+/** From the first line of a key to its last one, or to the end of the text. */
+function withoutPrivateKeys(text: string, removed: () => string): string {
+  const begin = FORMATS[0]!.format;
+  let [left, rest] = ['', text];
+  for (let key = begin.exec(rest); key; key = begin.exec(rest)) {
+    left += rest.slice(0, key.index) + removed();
+    const end = rest.indexOf(END_OF_KEY, key.index + key[0].length);
+    const close = end < 0 ? -1 : rest.indexOf('-----', end + END_OF_KEY.length);
+    rest = close < 0 ? '' : rest.slice(close + '-----'.length);
+  }
+  return left + rest;
+}
+
+const END_OF_KEY = '-----END';
+
 interface Finding {
   kind: string;
   file: string;

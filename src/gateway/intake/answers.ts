@@ -1,11 +1,12 @@
 import type { Arrival } from '../../contracts/conversation.ts';
 import type { DecidedBy, Displayed } from '../../contracts/decision.ts';
-import { shipmentWorkflowId } from '../../contracts/ids.ts';
+import { baselineOfQuestion, baselineWorkflowId, shipmentWorkflowId } from '../../contracts/ids.ts';
 import { parseApproval } from '../../domain/chat/words/commands.ts';
 import { type Asked, type Meaning, meaningOf } from '../../domain/chat/words/replies.ts';
 import { mayApprove, maySpend, mayTrust } from '../../domain/consent/policy.ts';
 import { egressVerdict, isAllowing } from '../../domain/tasks/egress.ts';
 import { inline } from '../../domain/text/foreign-text.ts';
+import type { Say } from '../../domain/texts/say.ts';
 import { chosenIn } from '../../store/chats/preferences.ts';
 import type { ThreadTransaction } from '../../store/chats/thread-transaction.ts';
 import { isAboutHosts, settleHosts } from '../../store/kennel/questions/egress-questions.ts';
@@ -121,6 +122,8 @@ function requireSeen({ evidence }: Question, seen: number | undefined): void {
 /** A message that may answer a question. */
 interface Reply extends Answerer {
   text: string;
+  /** what the person is told instead, in their language */
+  say: Say;
   inboxId: string;
   at: Date;
   readMs: number;
@@ -139,9 +142,9 @@ type Answered = { answer: Arrival; question: Question } | { reply: string } | { 
 
 /** What a message does to the open questions of its thread; null when nothing. */
 export async function answerOpen(tx: ThreadTransaction, reply: Reply): Promise<Answered> {
+  const { say } = reply;
   const open = await openQuestions(tx.now, tx.threadId);
-  if (reply.questionId && !open.some(({ id }) => id === reply.questionId))
-    return { reply: 'That question is settled already, so this changes nothing.' };
+  if (reply.questionId && !open.some(({ id }) => id === reply.questionId)) return { reply: say('answer.settled') };
   const meaning = meaningOf(
     reply.text,
     open.map((question) => toAsked(question, reply)),
@@ -160,33 +163,35 @@ export async function answerOpen(tx: ThreadTransaction, reply: Reply): Promise<A
       return { answer: arrivalOf(question, reply.inboxId, 'answered'), question };
     }
     case 'more':
-      return { reply: await readOn(tx.now, named(meaning.question), reply.at) };
+      return { reply: await readOn(tx.now, named(meaning.question), reply.at, say) };
     case 'stray':
       return {
-        reply: `There is no choice ${reply.text.trim()}. Answer with one of these, or in your own words:\n${numbered(named(meaning.question).options.map((option) => inline(option)))}`,
+        reply: `${say('answer.stray', { said: reply.text.trim() })}\n${numbered(named(meaning.question).options.map((option) => inline(option)))}`,
       };
     case 'unread':
-      return {
-        reply: 'You have seen only the beginning of it. Say "more" to read on, or "yes unread" to allow it as it is.',
-      };
+      return { reply: say('answer.unread') };
     case 'no such number':
       return {
-        reply: `There is no open question ${meaning.number}. ${open.length > 1 ? `Open are:\n${list(open)}` : `Open is:\n${list(open)}`}`,
+        reply: `${say('answer.noNumber', { number: meaning.number, count: open.length })}\n${list(open)}`,
       };
     case 'which':
       return {
-        reply: `Which one do you mean?\n${list(meaning.questions.map(named))}\nName its number, for example "yes ${first!.number}", or quote the question.`,
+        reply: [
+          say('answer.which'),
+          list(meaning.questions.map(named)),
+          say('answer.name', { number: first!.number }),
+        ].join('\n'),
       };
     case 'elsewhere':
       return {
-        reply: `That quotes another message, so it decides nothing. Still open:\n${list(meaning.questions.map(named))}\nAnswer without a quote, or quote the question.`,
+        reply: [say('answer.quotes'), list(meaning.questions.map(named)), say('answer.noQuote')].join('\n'),
       };
     case 'too early':
       return {
-        reply: `That came before you could read the question, so it decides nothing. It is:\n${list(meaning.questions.map(named))}\n${howToAnswer(first!)}`,
+        reply: [say('answer.early'), list(meaning.questions.map(named)), howToAnswer(first!, say)].join('\n'),
       };
     case 'unclear':
-      return { unclear: stillOpen(meaning.questions.map(named)) };
+      return { unclear: stillOpen(meaning.questions.map(named), say) };
   }
 }
 
@@ -213,36 +218,29 @@ async function decide(
   reply: Reply,
 ): Promise<Answered> {
   const { decision, always, inProject } = answer;
-  const { by, approver } = reply;
+  const { by, approver, say } = reply;
   const { danger, tainted, asksAnyway, grantable } = await dangerOf(tx.now, question);
   // where text of others is the reason for asking, "yes all" would not stop it
   const sinks = always === 'asked' ? grantable : always ? [always] : [];
   const remember = (answer.remember || (always === 'asked' && !asksAnyway)) && question.budget === null;
-  if (question.budget && decision === 'allow' && !maySpend(by))
-    return {
-      reply: 'Only the owner, or a person whom the owner trusts, can let me spend more. It waits for one of them.',
-    };
-  if ((remember || always || inProject) && !mayTrust(by))
-    return { reply: 'Only the owner can allow everything that follows. Say yes for this one alone.' };
-  if (always === 'asked' && asksAnyway && grantable.length === 0)
-    return { reply: 'This is asked each time. Answer yes or no.' };
+  if (question.budget && decision === 'allow' && !maySpend(by)) return { reply: say('owner.spend') };
+  if (decision === 'allow' && baselineOfQuestion(question.id) !== null && !mayTrust(by))
+    return { reply: 'Only the owner can allow that for a project. It waits for the owner.' };
+  if ((remember || always || inProject) && !mayTrust(by)) return { reply: say('owner.all') };
+  if (always === 'asked' && asksAnyway && grantable.length === 0) return { reply: say('answer.eachTime') };
   if (inProject) {
     const refused = await notInProject(tx, question, approver !== undefined);
     if (refused) return { reply: refused };
   }
   // a permanent permission covers only what was asked about
-  if (sinks.some((sink) => !grantable.includes(sink))) return { unclear: stillOpen([question]) };
+  if (sinks.some((sink) => !grantable.includes(sink))) return { unclear: stillOpen([question], say) };
   // allowing everything that follows includes what is dangerous
   if (
     approver &&
     decision === 'allow' &&
     !mayApprove(remember ? 'DANGEROUS' : danger, await approver(tx.now, question.turn_id), tainted)
   )
-    return {
-      reply: tainted
-        ? 'Only the owner may approve this, because words of others here may have caused it. It waits for the owner.'
-        : 'Only the owner, or the person who asked for this, may approve it. It waits for one of them.',
-    };
+    return { reply: say(tainted ? 'owner.tainted' : 'owner.asker') };
   await decideQuestion(tx, question, { ...answer, remember, always: sinks }, by);
   if (await isOfWaitingSchedule(tx.now, question)) return { reply: scheduleDecided(question, decision) };
   return { answer: arrivalOf(question, reply.inboxId, decision), question };
@@ -268,22 +266,26 @@ const scheduleDecided = ({ budget }: Question, decision: 'allow' | 'deny'): stri
     ? 'It may spend more. It runs again at its next time.'
     : `It spends no more, and runs again when the ${budget!.period.length > 'YYYY-MM'.length ? 'day' : 'month'} is over.`;
 
-const arrivalOf = (
+function arrivalOf(
   { id, task_id, shipment_id, budget }: Question,
   inboxId: string,
   decision: 'answered' | 'allow' | 'deny',
-): Arrival => ({
-  kind: 'answer',
-  inboxId,
-  questionId: id,
-  decision,
-  ...(task_id && { taskId: task_id }),
-  ...(shipment_id && { workflowId: shipmentWorkflowId(shipment_id) }),
-  ...(budget?.workflowId && { workflowId: budget.workflowId }),
-});
+): Arrival {
+  const baselineId = baselineOfQuestion(id);
+  return {
+    kind: 'answer',
+    inboxId,
+    questionId: id,
+    decision,
+    ...(task_id && { taskId: task_id }),
+    ...(shipment_id && { workflowId: shipmentWorkflowId(shipment_id) }),
+    ...(baselineId && { workflowId: baselineWorkflowId(baselineId) }),
+    ...(budget?.workflowId && { workflowId: budget.workflowId }),
+  };
+}
 
-const stillOpen = (questions: readonly Question[]): string =>
-  `This is still open, and nothing is done before it is answered:\n${list(questions)}\n${howToAnswer(questions[0]!)}`;
+const stillOpen = (questions: readonly Question[], say: Say): string =>
+  [say('answer.open'), list(questions), howToAnswer(questions[0]!, say)].join('\n');
 
 /** Questions that are repeated, with their choices. Among several a number is that of a question. */
 function list(questions: readonly Question[]): string {

@@ -1,5 +1,6 @@
 import type { Arrival } from '../../contracts/conversation.ts';
 import type { Displayed, Identity } from '../../contracts/decision.ts';
+import type { Say } from '../../domain/texts/say.ts';
 import type { RequestKey } from '../../store/chats/request-keys.ts';
 import type { Tx } from '../../store/postgres/database.ts';
 import type { Heard } from '../../store/turns/steps/transcript.ts';
@@ -41,7 +42,8 @@ export interface InboundMessage {
 export interface AnsweredMessage {
   threadId: string;
   said: string;
-  body: string;
+  /** a function says it in the language of the chat */
+  body: string | ((say: Say) => string);
   channelMessageId: string;
   also?: Also;
 }

@@ -3,6 +3,7 @@ import { capabilitiesOf } from '../../contracts/channels.ts';
 import type { Arrival } from '../../contracts/conversation.ts';
 import type { Identity } from '../../contracts/decision.ts';
 import type { Channel } from '../../contracts/ids.ts';
+import type { Preferences } from '../../domain/chat/preferences.ts';
 import { freshId } from '../../store/chats/ids.ts';
 import { findReceived, receive } from '../../store/chats/messages/inbox.ts';
 import { KeyReused } from '../../store/chats/request-keys.ts';
@@ -30,6 +31,8 @@ export interface IdempotentRequest {
 export interface InboxEntry {
   inboxId: string;
   by: Identity;
+  /** of its chat */
+  preferences: Preferences;
 }
 
 /** What a request means: what the workflow must be told, and the turn that it belongs to. */
@@ -91,7 +94,7 @@ async function commit(
     }
     const inboxId = freshId('inb_');
     const writtenBy = writers ?? [overHttp(chat.channel)];
-    const { arrival, turnId } = await act(tx, { inboxId, by: writtenBy[0]! });
+    const { arrival, turnId } = await act(tx, { inboxId, by: writtenBy[0]!, preferences: chat.preferences });
     receive(tx, { id: inboxId, turnId, key, arrival, body, writtenBy, traceParent: currentTrace() });
     await also?.(tx.now, inboxId, arrival.kind, false);
     return { turnId, signalled: false, signal: signalOf(inboxId, arrival) };

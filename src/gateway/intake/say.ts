@@ -3,9 +3,12 @@ import { capabilitiesOf } from '../../contracts/channels.ts';
 import { shownOfMessage } from '../../domain/chat/context/context.ts';
 import { looksLikeAnswer } from '../../domain/chat/words/commands.ts';
 import { meaningOf } from '../../domain/chat/words/replies.ts';
+import { languageIn, languageOf } from '../../domain/texts/language.ts';
+import { type Say, sayIn } from '../../domain/texts/say.ts';
 import { takeTalk } from '../../store/chats/groups.ts';
 import { derivedId, steerItemId } from '../../store/chats/ids.ts';
 import { attach } from '../../store/chats/messages/attachments.ts';
+import { noteLanguage } from '../../store/chats/preferences.ts';
 import type { ThreadTransaction } from '../../store/chats/thread-transaction.ts';
 import { askedHereToo, openQuestions, type Question } from '../../store/turns/questions/questions.ts';
 import { notify, replyNow, takeReply } from '../../store/turns/replies.ts';
@@ -24,6 +27,8 @@ interface Taking {
   config: Config;
   message: InboundMessage;
   entry: InboxEntry;
+  /** for replies, in the language of the person */
+  say: Say;
   /** the turn that runs in its thread */
   active?: { id: string };
   afterwards: CommandContext['afterwards'];
@@ -59,9 +64,14 @@ async function answerElsewhere(deps: IntakeDeps, message: InboundMessage, asked:
   const { channelMessageId: id, threadId, text: said } = message;
   const result = await accept(deps, { ...message, threadId: asked.thread_id });
   const reply = result.kind === 'reply' ? await takeReply(deps.db, result.inboxId) : null;
-  const rest = `That is answered. The rest comes on ${capabilitiesOf(asked.chat_id).label}.`;
+  const channel = capabilitiesOf(asked.chat_id).label;
   const told = `${typeof id === 'string' ? id : id.id}/elsewhere`;
-  await respond(deps, { threadId, said, body: reply ?? rest, channelMessageId: told });
+  await respond(deps, {
+    threadId,
+    said,
+    body: reply ?? ((say) => say('answer.done', { channel })),
+    channelMessageId: told,
+  });
   return result;
 }
 
@@ -77,6 +87,7 @@ async function accept(deps: IntakeDeps, message: InboundMessage): Promise<Intake
         config: deps.config,
         message,
         entry,
+        say: await sayFor(tx, message, entry),
         active: await activeTurn(tx.now, threadId),
         afterwards: (act) => void stored.push(act),
       }),
@@ -93,12 +104,25 @@ export async function respond(deps: IntakeDeps, message: AnsweredMessage): Promi
   const { arrival, turnId, inboxId } = await once(
     deps,
     { threadId, id, body: said, also },
-    async (tx, { inboxId }) => ({
-      arrival: await replyNow(tx, { inboxId, said, body }),
+    async (tx, { inboxId, preferences }) => ({
+      arrival: await replyNow(tx, {
+        inboxId,
+        said,
+        body: typeof body === 'string' ? body : body(sayIn(languageOf(preferences))),
+      }),
       turnId: null,
     }),
   );
   return { kind: arrival.kind, turnId, inboxId };
+}
+
+/** Our texts in the language that the person wants, or writes. */
+async function sayFor(tx: ThreadTransaction, message: InboundMessage, { preferences }: InboxEntry): Promise<Say> {
+  const read = message.plain ? null : languageIn(message.text);
+  // the words of commands are English for everybody
+  const writes = read === 'en' && isCommand(message.text) ? null : read;
+  if (writes && writes !== (preferences.writes ?? 'en')) await noteLanguage(tx.now, tx.chatId, writes);
+  return sayIn(languageOf({ ...preferences, ...(writes && { writes }) }));
 }
 
 async function interpret(taking: Taking): Promise<Meant> {
@@ -120,6 +144,7 @@ async function interpret(taking: Taking): Promise<Meant> {
     questionId: message.questionId,
     elsewhere: message.elsewhere,
     approver: message.approver,
+    say: taking.say,
   });
   if (!answered) return await toModel(taking);
   if ('reply' in answered) return await reply(taking, answered.reply);
@@ -135,10 +160,11 @@ async function interpret(taking: Taking): Promise<Meant> {
 
 const modelText = ({ shown, text }: InboundMessage): string => shown ?? text;
 
-const commandOf = ({ message, entry, active }: Taking) => ({
+const commandOf = ({ message, entry, say, active }: Taking) => ({
   inboxId: entry.inboxId,
   text: message.text,
   by: entry.by,
+  say,
   shared: message.approver !== undefined,
   turnId: active?.id,
 });
@@ -183,11 +209,10 @@ async function tellLong(deps: IntakeDeps, message: InboundMessage): Promise<void
   const shown = shownOfMessage(deps.config.FETCH_CONTEXT_TOKENS);
   if (length <= shown) return;
   const { threadId, channelMessageId: id } = message;
-  const body = `That message has ${length} characters. I have read its beginning and look up the rest as needed.`;
   await respond(deps, {
     threadId,
     said: '[a long message]',
-    body,
+    body: (say) => say('long.message', { count: length }),
     channelMessageId: `${typeof id === 'string' ? id : id.id}/long`,
   });
 }

@@ -1,6 +1,7 @@
 import type { NamedCall } from '../../contracts/conversation.ts';
 import type { ThreadRecord, TurnRecord } from '../../contracts/records.ts';
 import { parseTaskOrder } from '../../domain/chat/words/commands.ts';
+import { sayTo } from '../../store/chats/preferences.ts';
 import type { ThreadTransaction } from '../../store/chats/thread-transaction.ts';
 import { getThread } from '../../store/chats/threads/threads.ts';
 import type { Db } from '../../store/postgres/database.ts';
@@ -60,7 +61,8 @@ async function orderOf(
   const order = parseTaskOrder(said);
   // while a turn runs, a bare "stop" is for the turn
   if (!order || (order.order === 'cancel' && !order.taskId && (await activeTurn(tx.now, tx.threadId)))) return null;
-  const meant = await taskOrder(tx.now, order, { chatId: tx.chatId, text: said, inboxId });
+  const say = await sayTo(tx.now, tx.chatId);
+  const meant = await taskOrder(tx.now, order, { chatId: tx.chatId, say, text: said, inboxId });
   if (meant === null) return null;
   const turnId = turnOfReply(inboxId);
   if (typeof meant === 'string') return { arrival: await replyNow(tx, { inboxId, said, body: meant }), turnId };

@@ -2,6 +2,8 @@ import { sql } from 'kysely';
 import { isGroupChat } from '../../contracts/channels.ts';
 import type { TrustLevel } from '../../contracts/conversation.ts';
 import type { Preferences } from '../../domain/chat/preferences.ts';
+import { languageOf } from '../../domain/texts/language.ts';
+import { type Language, type Say, sayIn } from '../../domain/texts/say.ts';
 import { type Db, json, type Tx } from '../postgres/database.ts';
 
 interface ChosenInChat {
@@ -30,6 +32,20 @@ export const zoneOf = async (
   chatId: string,
   { FETCH_TIME_ZONE }: { FETCH_TIME_ZONE: string },
 ): Promise<string> => (await chosenIn(db, chatId)).preferences.timeZone ?? FETCH_TIME_ZONE;
+
+/** Our own texts in the language of a chat. */
+export async function sayTo(db: Db | Tx, chatId: string): Promise<Say> {
+  const chat = await db.selectFrom('chats').select('preferences').where('id', '=', chatId).executeTakeFirst();
+  return sayIn(languageOf(chat?.preferences ?? {}));
+}
+
+/** Keeps the language that the person writes. */
+export const noteLanguage = (tx: Tx, chatId: string, language: Language): Promise<unknown> =>
+  tx
+    .updateTable('chats')
+    .set({ preferences: sql<string>`preferences || ${json({ writes: language })}::jsonb` })
+    .where('id', '=', chatId)
+    .execute();
 
 /** Changes what is named, and leaves the rest. Null: as the settings say. Messages that wait are looked at again. */
 export async function choose(

@@ -2,6 +2,7 @@ import { describeTime } from '../../domain/cron.ts';
 import { moneyText, tokensText } from '../../domain/model/price-book.ts';
 import { stateText } from '../../domain/shipping/texts.ts';
 import { inline } from '../../domain/text/foreign-text.ts';
+import { english, type Say } from '../../domain/texts/say.ts';
 import { DAY, MINUTE } from '../../domain/time.ts';
 import { cut } from '../chats/ids.ts';
 import { heldIn, zoneOf } from '../chats/preferences.ts';
@@ -25,6 +26,7 @@ export async function statusText(
   threadId: string,
   chatId: string,
   settings: { FETCH_TIME_ZONE: string },
+  say: Say = english,
 ): Promise<string> {
   const zone = await zoneOf(tx, chatId, settings);
   const active = await tx
@@ -47,42 +49,37 @@ export async function statusText(
   if (active) {
     const ms = Date.now() - (active.started_at ?? active.created_at).getTime();
     const waitedMs = await waitedForPeople(tx, { turnId: active.id });
-    const waited = waitedMs >= MINUTE ? `, of which ${longSpan(waitedMs)} waiting for you` : '';
-    lines.push(`${longSpan(ms)}${waited}: ${cut(active.input_summary, 120)}`);
+    const waited = waitedMs >= MINUTE ? say('status.waited', { span: longSpan(waitedMs, say) }) : '';
+    lines.push(`${longSpan(ms, say)}${waited}: ${cut(active.input_summary, 120)}`);
     const running = calls.filter((call) => call.state === 'running').map(doingOf);
     const wait = await waitOfTurn(tx, active.id);
-    if (wait) lines.push(`Waiting for ${wait}`);
-    if (running.length > 0) lines.push(`Running now: ${running.join(', ')}`);
+    if (wait) lines.push(say('status.waits', { what: wait }));
+    if (running.length > 0) lines.push(say('status.running', { what: running.join(', ') }));
   }
   const tasks = await tasksOfChat(tx, chatId, { live: true, limit: 10 });
-  if (!active && tasks.length === 0) lines.push('Nothing is running.');
+  if (!active && tasks.length === 0) lines.push(say('status.nothing'));
   for (const task of tasks) {
     const ms = Date.now() - (task.started_at ?? task.created_at).getTime();
-    const worked = longSpan(ms - (await waitedForPeople(tx, { taskId: task.id })));
-    lines.push(`The agent in ${task.workspace} is ${task.state}, ${worked}: ${inline(task.last ?? task.goal, 120)}`);
+    const span = longSpan(ms - (await waitedForPeople(tx, { taskId: task.id })), say);
+    const { workspace, state } = task;
+    lines.push(say('status.task', { workspace, state, span, what: inline(task.last ?? task.goal, 120) }));
   }
   for (const shipment of await openShipments(tx, chatId)) {
     const { name, url } = namesOf(shipment);
     lines.push(`Pull request ${name} ${stateText(shipment.state)}${url ? `: ${url}` : ''} (\`ship stop\` ends that)`);
   }
-  const place = await workspaceLine(tx, chatId);
+  const place = await workspaceLine(tx, chatId, say);
   if (place) lines.push(place);
-  for (const app of await runningAppsOf(tx, chatId))
-    lines.push(
-      `App in ${app.workspace}: ${inline(app.command, 120)}${app.address ? `, ${app.address}` : ''} (\`app stop\` ends it)`,
-    );
-  for (const question of open) lines.push(`Waiting for your answer: ${inline(question.prompt, 200)}`);
+  for (const { workspace, command, address } of await runningAppsOf(tx, chatId))
+    lines.push(say('status.app', { workspace, what: [inline(command, 120), address].filter(Boolean).join(', ') }));
+  for (const { prompt } of open) lines.push(say('status.question', { question: inline(prompt, 200) }));
   const { count, until } = await heldIn(tx, chatId);
-  if (until)
-    lines.push(
-      `Quiet hours: ${count} ${count === 1 ? 'message waits' : 'messages wait'} until ${describeTime(until, zone)}`,
-    );
+  if (until) lines.push(say('status.quiet', { count, time: describeTime(until, zone) }));
   const grants = [...(await grantsOf(tx, chatId))];
-  if (grants.length > 0)
-    lines.push(`Allowed for good in this chat: ${grants.join(', ')} (\`ask again\` takes it back)`);
-  lines.push(`Today: ${tokensText(today.tokens)} tokens, ${moneyText(today)}`);
+  if (grants.length > 0) lines.push(say('status.allowed', { what: grants.join(', ') }));
+  lines.push(say('status.today', { tokens: tokensText(today.tokens), money: moneyText(today, say) }));
   const { failed } = await deliveryFigures(tx, { chatId }, new Date(Date.now() - DAY));
-  if (failed > 0) lines.push(`${failed} of my messages here could not be sent in the last day`);
+  if (failed > 0) lines.push(say('status.unsent', { count: failed }));
   return lines.join('\n');
 }
 
@@ -90,20 +87,23 @@ export async function statusText(
 const doingOf = ({ name, args }: { name: string; args: Record<string, unknown> }): string =>
   typeof args.command === 'string' ? inline(args.command, 60) : name.replaceAll('_', ' ');
 
-function longSpan(ms: number): string {
+function longSpan(ms: number, say: Say): string {
   const minutes = Math.floor(ms / MINUTE);
-  if (minutes === 0) return `${Math.max(0, Math.round(ms / 1000))} seconds`;
-  return minutes === 1 ? '1 minute' : `${minutes} minutes`;
+  if (minutes === 0) return say('span.seconds', { count: Math.max(0, Math.round(ms / 1000)) });
+  return say('span.minutes', { count: minutes });
 }
 
 /** The active workspace, with its branch and changes as they were when a tool last looked. */
-async function workspaceLine(tx: Tx, chatId: string): Promise<string | null> {
+async function workspaceLine(tx: Tx, chatId: string, say: Say): Promise<string | null> {
   const active = await activeWorkspace(tx, chatId);
   if (!active) return null;
   const git = (await profileOfWorkspace(tx, active))?.git;
   const changes = git ? git.modified + git.untracked : 0;
   const state = git
-    ? [git.branch ? `on ${inline(git.branch, 80)}` : 'on no branch', ...(changes > 0 ? [`${changes} changed`] : [])]
+    ? [
+        git.branch ? say('status.branch', { branch: inline(git.branch, 80) }) : say('status.detached'),
+        ...(changes > 0 ? [say('status.changed', { count: changes })] : []),
+      ]
     : [];
-  return `Active workspace: ${[active.name, ...state].join(', ')}`;
+  return say('status.workspace', { what: [active.name, ...state].join(', ') });
 }

@@ -65,6 +65,7 @@ import * as taskWords from './migrations/0084-task-words.ts';
 import * as judge from './migrations/0085-judge.ts';
 import * as secondChannel from './migrations/0089-second-channel.ts';
 import * as wordsOfTests from './migrations/0090-words-of-tests.ts';
+import * as profiles from './migrations/0092-profiles.ts';
 
 /**
  * Versioned migrations, oldest first. Never edit a published one: add the next. The previous release must work with
@@ -137,6 +138,7 @@ const migrations: Record<string, Migration> = {
   '0085_judge': judge,
   '0089_second_channel': secondChannel,
   '0090_words_of_tests': wordsOfTests,
+  '0092_profiles': profiles,
 };
 
 /** A newer version has changed the database so that this version cannot use it. It must not be touched. */

@@ -1,9 +1,10 @@
 import { sql } from 'kysely';
 import type { Arrival, FinishInput } from '../../contracts/conversation.ts';
 import { outboxId } from '../../contracts/ids.ts';
-import { tellFailure } from '../../domain/failures.ts';
+import { tellFailure } from '../../domain/model/failure-text.ts';
 import { derivedId, steerMessageId } from '../chats/ids.ts';
 import { receive } from '../chats/messages/inbox.ts';
+import { sayTo } from '../chats/preferences.ts';
 import { onThread, type ThreadTransaction } from '../chats/thread-transaction.ts';
 import { addItem } from '../chats/threads/items.ts';
 import type { Db } from '../postgres/database.ts';
@@ -17,7 +18,7 @@ export const UNFINISHED = {
   pending: 'Not run: the turn was stopped before.',
 };
 
-/** A reason that says by itself that nothing is lost. */
+/** A reason that says by itself that nothing is lost, in English. */
 const KEPT = /\bis kept\b/;
 
 /** Ends a turn that did not end with an answer, and says why. Null when it had already ended. What was done is kept. */
@@ -44,10 +45,12 @@ export async function finishTurn(db: Db, input: FinishInput): Promise<string | n
       .orderBy('step')
       .orderBy('position')
       .execute();
-    const told = failure ? tellFailure(failure) : '';
-    const why = status === 'interrupted' ? 'Stopped.' : told || 'Something went wrong.';
-    const isKept = calls.some((call) => call.state === 'done' && call.ok) && !KEPT.test(why);
-    const body = isKept ? `${why} What was done is kept.` : why;
+    const say = await sayTo(now, chatId);
+    const told = failure ? tellFailure(failure, say) : '';
+    const why = status === 'interrupted' ? say('end.stopped') : told || say('end.wrong');
+    const isKept =
+      calls.some((call) => call.state === 'done' && call.ok) && !(failure && KEPT.test(tellFailure(failure)));
+    const body = isKept ? `${why} ${say('end.kept')}` : why;
     // before the line that says why, so that a client that stops reading there has seen every call end
     for (const { id, state } of calls)
       if (state !== 'done') await settleCall(tx, id, { ok: false, output: UNFINISHED[state] });

@@ -4,6 +4,7 @@ import { type Channel, outboxId } from '../../contracts/ids.ts';
 import type { Sink } from '../../contracts/taint.ts';
 import { ALWAYS_HERE } from '../../domain/consent/kinds.ts';
 import { visibleLine } from '../../domain/text/evidence.ts';
+import { english, type Say } from '../../domain/texts/say.ts';
 import { derivedId } from '../chats/ids.ts';
 import { receive } from '../chats/messages/inbox.ts';
 import { dropOutgoing } from '../chats/messages/outbox.ts';
@@ -131,7 +132,7 @@ export async function notify(
  * Begins a new conversation in a thread: the model no longer sees what was said and read before, and has the core of
  * its tools.
  */
-export async function beginAnew(tx: Tx, threadId: string): Promise<string> {
+export async function beginAnew(tx: Tx, threadId: string, say: Say = english): Promise<string> {
   const { upto } = await tx
     .selectFrom('transcript')
     .select((e) => e.fn.coalesce(e.fn.max('ord'), sql<number>`0`).as('upto'))
@@ -139,7 +140,7 @@ export async function beginAnew(tx: Tx, threadId: string): Promise<string> {
     .executeTakeFirstOrThrow();
   if (upto > 0) await addSummary(tx, threadId, upto, '', []);
   await tx.updateTable('threads').set({ families: null }).where('id', '=', threadId).execute();
-  return 'A new conversation: I have left behind what was said and read before. Tasks, workflows and what you allowed stay.';
+  return say('new.begun');
 }
 
 /** A level of trust that is set. `model`: who judges in a judged chat; null: rules alone. */
@@ -156,9 +157,10 @@ interface Trusted {
 export async function trust(
   tx: Tx,
   { threadId, chatId, autonomy, model = null, shared, owned }: Trusted,
+  say: Say = english,
 ): Promise<string> {
-  if (!owned) return 'Only the owner sets how much I do without asking.';
-  if (shared && autonomy !== 'supervised') return 'In a group you can only make me more careful: say "supervised".';
+  if (!owned) return say('trust.owner');
+  if (shared && autonomy !== 'supervised') return say('trust.group');
   const judged = autonomy === 'judged';
   await tx
     .updateTable('chats')
@@ -174,11 +176,10 @@ export async function trust(
     .where('status', '=', 'in_progress')
     .execute();
   return {
-    supervised: 'From now on I ask before everything that changes something.',
-    cautious: 'From now on I ask before what is dangerous: commands, deletions.',
+    supervised: say('trust.supervised'),
+    cautious: say('trust.cautious'),
     judged: `From now on I ask before what is dangerous. Answer "${ALWAYS_HERE}", and ${model === null ? 'I do the same there again without asking, unless I have read text from outside the project' : `${visibleLine(model)} decides whether the same there fits your words`}.`,
-    autonomous:
-      'From now on I do everything without asking, except what text of others may have caused. Say "supervised" or "cautious" to change that.',
+    autonomous: say('trust.autonomous'),
   }[autonomy];
 }
 

@@ -106,7 +106,7 @@ const browserTest = defineTool({
   }),
   danger: 'MODERATE',
   effect: 'idempotent',
-  asks: (args, at) => `Check ${hostIn(args)} in the browser${at}?`,
+  asks: (args, at, say) => say('ask.check', { host: hostIn(args), at }),
   summarise: (args) => URL.parse(args.url)?.hostname ?? 'page',
   run: ({ url, waitUntil, mustInclude, screenshot }, context) =>
     inBrowser(context, async (opened) => {

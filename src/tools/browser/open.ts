@@ -88,7 +88,7 @@ export const browserOpen = defineTool({
   schema: z.strictObject({ url: urlArgument, waitUntil: waitArgument }),
   danger: 'MODERATE',
   effect: 'idempotent',
-  asks: (args, at) => `Open ${hostIn(args)} in the browser${at}?`,
+  asks: (args, at, say) => say('ask.open', { host: hostIn(args), at }),
   // no path or query: they may carry tokens
   summarise: (args) => URL.parse(args.url)?.hostname ?? 'page',
   run: ({ url, waitUntil }, context) =>

@@ -17,6 +17,7 @@ import {
   type Shipment,
   workBehind,
 } from '../../store/kennel/shipments/shipments.ts';
+import { toldInPrompt } from '../declarations.ts';
 import { defineTool, idFromCall, named, type ToolContext, type ToolOutcome } from '../tool.ts';
 import { printed } from '../workspace/command-text.ts';
 import { inWorkspace, type Opened, text, WITH_IMAGE_MS, workspaceArgument } from '../workspace/in-workspace.ts';
@@ -31,8 +32,8 @@ const no = (output: string): ToolOutcome => ({ ok: false, output });
 
 const schema = z.strictObject({
   action: z.enum(['start', 'status', 'merge', 'stop']).default('start'),
-  title: text(150).trim().min(1).optional().describe('Made from the changes when left out'),
-  merge: z.enum(['ask', 'green']).default('ask').describe('green: the person wants it merged when all is green'),
+  title: text(150).trim().min(1).optional().meta(toldInPrompt('Made from the changes when left out')),
+  merge: z.enum(['ask', 'green']).default('ask').describe('green: when all is green'),
   workspace: workspaceArgument,
 });
 type Args = z.output<typeof schema>;
@@ -55,8 +56,7 @@ export const shipTool = defineTool({
   // words of a page must not merge anything
   asksAlways: ({ action, merge }) => action === 'merge' || (action === 'start' && merge === 'green'),
   notARoutineStep: true,
-  description:
-    'Make a pull request of a workspace and watch it to its merge: coding tasks work on failed checks, reviews and conflicts.',
+  description: 'Make a pull request and watch it to its merge: tasks work on failed checks, reviews, conflicts.',
   schema,
   summarise: ({ action }) => action,
   asks: ({ action, merge }, at) =>

@@ -5,6 +5,7 @@ import { inline } from '../../domain/text/foreign-text.ts';
 import { SecretScan, secretsSentence } from '../../domain/text/secrets.ts';
 import { MINUTE } from '../../domain/time.ts';
 import { signatureOf } from '../../store/kennel/workspaces/signatures.ts';
+import { toldInPrompt } from '../declarations.ts';
 import { defineTool, named, type ToolContext, type ToolOutcome } from '../tool.ts';
 import { printed } from '../workspace/command-text.ts';
 import {
@@ -38,7 +39,7 @@ export const syncTool = defineTool({
     'Commit all changes and push the branch to GitHub, on top of new commits there; without a repository, a private one is made. What looks like a secret is not pushed.',
   schema: z.strictObject({
     name: workspaceArgument,
-    message: text(256).trim().min(1).optional().describe('Made from the changes when left out'),
+    message: text(256).trim().min(1).optional().meta(toldInPrompt('Made from the changes when left out')),
   }),
   preview: async ({ name, message }, context) =>
     (
@@ -72,7 +73,8 @@ const SCRIPT = [
   'ignored=$("$@" config core.excludesFile || true)',
   'head=$("$@" rev-parse --quiet --verify HEAD || "$@" hash-object -t tree /dev/null)',
   '"$@" init --quiet --bare --template= "$place"',
-  'if [ -f "$index" ]; then cp "$index" "$place/index"; fi',
+  // with its time, by which git knows which files may have changed in the second of its last look
+  'if [ -f "$index" ]; then cp -p "$index" "$place/index"; fi',
   'if [ -f "$exclude" ]; then mkdir "$place/info"; cp "$exclude" "$place/info/exclude"; fi',
   'export GIT_DIR=$place GIT_WORK_TREE=$PWD GIT_ALTERNATE_OBJECT_DIRECTORIES=$objects',
   'set -- "$@" -c "core.excludesFile=$ignored"',

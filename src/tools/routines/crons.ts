@@ -11,6 +11,7 @@ import { momentInWords, scheduleInWords, scheduleWithNext } from '../../domain/c
 import { nextFirings, parseSchedule, scheduleSlug, shortestGap } from '../../domain/cron.ts';
 import { suggestion } from '../../domain/text/nearest.ts';
 import { cut } from '../../domain/text/storable.ts';
+import { english, type Say } from '../../domain/texts/say.ts';
 import { MINUTE } from '../../domain/time.ts';
 import { zoneOf } from '../../store/chats/preferences.ts';
 import { isMainChat } from '../../store/owner/memories.ts';
@@ -50,9 +51,9 @@ export function isOften({ schedule, timezone = 'UTC' }: { schedule: string; time
 }
 
 /** A schedule as the model wrote it, for the person who is asked about it. */
-export function inWords(schedule: unknown, timezone: unknown): string {
+export function inWords(schedule: unknown, timezone: unknown, say: Say = english): string {
   const parsed = parseSchedule(String(schedule), 'UTC', new Date());
-  return `${parsed.ok ? scheduleInWords(parsed.schedule) : shown(schedule)}${timezone ? ` in ${shown(timezone)}` : ''}`;
+  return `${parsed.ok ? scheduleInWords(parsed.schedule, say) : shown(schedule)}${timezone ? ` in ${shown(timezone)}` : ''}`;
 }
 
 export async function noSuchCron({ db, chatId }: ToolContext, wanted: string): Promise<ToolOutcome> {
@@ -109,10 +110,14 @@ export const cronTools = (lookup: Lookup): Tool[] => [
     }),
     notARoutineStep: true,
     inQuestion: ['workflow', 'prompt', 'schedule', 'timezone', 'enabled'],
-    asks: ({ schedule, timezone, workflow, prompt: wish }) => {
-      const often = inWords(schedule, timezone);
-      const what = workflow === undefined ? shown(wish, LONGEST_PROMPT) : `run ${named(workflow)}`;
-      return `${often[0]!.toUpperCase()}${often.slice(1)}: ${what}${/[.?!]$/.test(what) ? '' : '.'} Start it?`;
+    asks: ({ schedule, timezone, workflow, prompt: wish }, _, say) => {
+      const often = inWords(schedule, timezone, say);
+      const what =
+        workflow === undefined ? shown(wish, LONGEST_PROMPT) : say('ask.ofRoutine', { name: named(workflow) });
+      return say('ask.schedule', {
+        often: `${often[0]!.toUpperCase()}${often.slice(1)}`,
+        what: `${what}${/[.?!।]$/.test(what) ? '' : '.'}`,
+      });
     },
     run: async (args, here) => {
       const context = await inChat(here, args.chat);
@@ -249,7 +254,7 @@ export const cronTools = (lookup: Lookup): Tool[] => [
     schema: z.strictObject({ cron: nameOrId, chat: chatArgument }),
     notARoutineStep: true,
     inQuestion: ['cron'],
-    asks: (args) => `Run the schedule ${named(args.cron)} now?`,
+    asks: (args, _, say) => say('ask.runSchedule', { name: named(args.cron) }),
     run: async (args, here) => {
       const context = await inChat(here, args.chat);
       if (typeof context === 'string') return { ok: false, output: context };
@@ -274,7 +279,7 @@ export const cronTools = (lookup: Lookup): Tool[] => [
     schema: z.strictObject({ cron: nameOrId, enabled: z.boolean().default(true), chat: chatArgument }),
     notARoutineStep: true,
     inQuestion: ['cron', 'enabled'],
-    asks: (args) => `Switch the schedule ${named(args.cron)} ${args.enabled ? 'on' : 'off'}?`,
+    asks: (args, _, say) => say(args.enabled ? 'ask.scheduleOn' : 'ask.scheduleOff', { name: named(args.cron) }),
     run: async ({ chat, cron: wanted, enabled }, here) => {
       const context = await inChat(here, chat);
       if (typeof context === 'string') return { ok: false, output: context };
@@ -307,7 +312,7 @@ export const cronTools = (lookup: Lookup): Tool[] => [
     schema: z.strictObject({ cron: nameOrId, chat: chatArgument }),
     notARoutineStep: true,
     inQuestion: ['cron'],
-    asks: (args) => `Delete the schedule ${named(args.cron)}?`,
+    asks: (args, _, say) => say('ask.deleteSchedule', { name: named(args.cron) }),
     run: async (args, here) => {
       const context = await inChat(here, args.chat);
       if (typeof context === 'string') return { ok: false, output: context };

@@ -39,7 +39,7 @@ const workflowCreate = (lookup: Lookup, names: () => Iterable<string>): Tool =>
     summarise: (args) => steps(args.steps.length),
     notARoutineStep: true,
     inQuestion: ['name', 'steps'],
-    asks: (args) => `Save the routine ${named(args.name)}?`,
+    asks: (args, _, say) => say('ask.routine', { name: named(args.name) }),
     run: async (args, context) => {
       const chat = await chatAutonomy(context.db, context.chatId);
       const checked = checkRoutineSteps(args.steps, lookup, names, chat?.autonomy ?? 'supervised', args.workspace);
@@ -139,7 +139,7 @@ const others = (lookup: Lookup): Tool[] => [
     schema: z.strictObject({ workflow: nameOrId, inputs: givenInputs }),
     notARoutineStep: true,
     inQuestion: ['workflow'],
-    asks: (args) => `Run the routine ${named(args.workflow)}?`,
+    asks: (args, _, say) => say('ask.runRoutine', { name: named(args.workflow) }),
     run: async (args, context) => {
       const routine = await findRoutine(context.db, context.chatId, args.workflow);
       if (!routine) return await noSuchWorkflow(context, args.workflow);
@@ -160,7 +160,7 @@ const others = (lookup: Lookup): Tool[] => [
     schema: z.strictObject({ workflow: nameOrId }),
     notARoutineStep: true,
     inQuestion: ['workflow'],
-    asks: (args) => `Delete the routine ${named(args.workflow)}?`,
+    asks: (args, _, say) => say('ask.deleteRoutine', { name: named(args.workflow) }),
     run: async (args, context) => {
       const routine = await findRoutine(context.db, context.chatId, args.workflow);
       if (!routine) return await noSuchWorkflow(context, args.workflow);

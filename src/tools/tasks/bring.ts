@@ -1,19 +1,23 @@
 import { z } from 'zod';
+import { budgetOf, lineOf } from '../../domain/tasks/checks/project-profile.ts';
 import { inline } from '../../domain/text/foreign-text.ts';
 import { MINUTE } from '../../domain/time.ts';
 import { findTask, type Task, taskNumbers } from '../../store/kennel/tasks/tasks.ts';
 import { kindOfRace, markChosen, tasksTogether } from '../../store/kennel/tasks/together.ts';
+import { toldInPrompt } from '../declarations.ts';
 import { GIT, WITHOUT_FILTERS } from '../github/bundle.ts';
 import { defineTool, type ToolContext, type ToolOutcome } from '../tool.ts';
 import { printed } from '../workspace/command-text.ts';
 import { settleInterrupted, undoable } from '../workspace/direct-edit.ts';
-import { AUTHOR, atWork, inWorkspace, type Opened, profileOf, WITH_IMAGE_MS } from '../workspace/in-workspace.ts';
+import { AUTHOR, atWork, commandFor, inWorkspace, type Opened, WITH_IMAGE_MS } from '../workspace/in-workspace.ts';
 import { execute } from '../workspace/shell.ts';
 
 /** `task_bring`: the work of tasks that have a branch of their own comes to the branch of the workspace. */
 
 const LIMIT_MS = 5 * MINUTE;
 const TESTS_MS = 5 * MINUTE;
+/** Two tries of git and an image need the rest of the tool's time. */
+const MOST_TESTS_MS = 12 * MINUTE;
 
 /**
  * Merges a branch. The commit is made as an object, and the files change in one step at the end: a conflict, or a kill
@@ -53,12 +57,11 @@ export const taskBring = defineTool({
   timeoutMs: WITH_IMAGE_MS * 2,
   reads: ['command'],
   sends: [],
-  description:
-    'Merge the branches of coding tasks that worked beside each other, in the given order, with the tests after each.',
+  description: 'Merge the branches of tasks in this order, with the tests after each.',
   danger: 'MODERATE',
   schema: z.strictObject({
-    tasks: z.array(z.string().trim().min(1).max(60)).min(1).max(5).describe('Ids or numbers'),
-    workspace: z.string().max(100).describe('Of the tasks'),
+    tasks: z.array(z.string().trim().min(1).max(60)).min(1).max(5).meta(toldInPrompt('Ids or numbers')),
+    workspace: z.string().max(100).meta(toldInPrompt('Of the tasks')),
   }),
   asks: (_, at) => `Merge what was done beside each other${at}?`,
   inQuestion: ['tasks'],
@@ -122,10 +125,11 @@ async function bring(context: ToolContext, at: Opened, task: Task): Promise<{ ok
       output: `${name} was not brought in: ${why || 'it took too long'}. The files are as before it.`,
     };
   }
-  const test = (await profileOf(at, context)).profile?.test;
+  const { argv: test, ms } = await commandFor('test', at, context);
   if (!test?.length) return { ok: true, output: `${name} is in. No tests were run: how they are run is not known.` };
-  const line = test.join(' ');
-  const running = { argv: test, cwd: '.', timeoutMs: TESTS_MS, label: 'test', title: line, command: line };
+  const line = lineOf(test);
+  const timeoutMs = Math.min(budgetOf(ms, TESTS_MS), MOST_TESTS_MS);
+  const running = { argv: test, cwd: '.', timeoutMs, label: 'test', title: line, command: line };
   const tests = await execute(at, context, running);
   if (tests.ok) return { ok: true, output: `${name} is in, and the tests pass.` };
   // an attempt was chosen by a person who saw its tests; parts must fit together

@@ -48,7 +48,7 @@ export const taskCreate = defineTool({
   summarise: (args) => args.agent,
   workspaceOf: (args) => args.workspace,
   startsTask: true,
-  asks: ({ agent }, at) => `Let ${agent === 'auto' ? 'a coding agent' : shown(agent)} work${at}?`,
+  asks: ({ agent }, at, say) => say('ask.task', { agent: agent === 'auto' ? say('ask.anyAgent') : shown(agent), at }),
   run: create,
 });
 

@@ -16,7 +16,7 @@ export const taskCancel = defineTool({
   danger: 'MODERATE',
   schema: z.strictObject({ taskId }),
   inQuestion: ['taskId'],
-  asks: (args) => `Cancel ${namedTask(args.taskId)}?`,
+  asks: (args, _, say) => say('ask.cancelTask', { task: namedTask(args.taskId, say) }),
   run: (args, context) =>
     onLiveTask(context, args.taskId, async (task) => {
       const ran = duration(secondsOf(task));
@@ -41,7 +41,7 @@ export const taskPause = defineTool({
   danger: 'MODERATE',
   schema: z.strictObject({ taskId: optionalTaskId }),
   inQuestion: ['taskId'],
-  asks: (args) => `Pause ${namedTask(args.taskId)}?`,
+  asks: (args, _, say) => say('ask.pauseTask', { task: namedTask(args.taskId, say) }),
   run: (args, context) => hold(context, args.taskId, pauseUpdate, 'Paused'),
 });
 
@@ -55,7 +55,7 @@ export const taskResume = defineTool({
   danger: 'MODERATE',
   schema: z.strictObject({ taskId: optionalTaskId }),
   inQuestion: ['taskId'],
-  asks: (args) => `Let ${namedTask(args.taskId)} go on?`,
+  asks: (args, _, say) => say('ask.resumeTask', { task: namedTask(args.taskId, say) }),
   run: (args, context) => hold(context, args.taskId, resumeUpdate, 'Resumed'),
 });
 

@@ -18,7 +18,9 @@ import { openQuestion } from '../../store/turns/questions/questions.ts';
 import { defineTool, type Tool, type ToolContext, type ToolOutcome } from '../tool.ts';
 import { taskBring } from './bring.ts';
 import { taskCreate } from './create.ts';
+import { sessionGive } from './give.ts';
 import { taskCancel, taskPause, taskResume } from './orders.ts';
+import { sessionTake } from './take.ts';
 import { onTask, optionalTaskId, secondsOf, shortGoal, taskId, taskTool, taskView } from './task-of-chat.ts';
 
 const taskStatus = defineTool({
@@ -155,4 +157,14 @@ async function tell({ db, callId }: ToolContext, task: Task, text: string): Prom
 }
 
 /** The `task_*` tools of the contract: jobs that a coding agent does in a container, for minutes or hours. */
-export const taskTools: Tool[] = [taskCreate, taskStatus, taskCancel, taskPause, taskResume, taskRespond, taskBring];
+export const taskTools: Tool[] = [
+  taskCreate,
+  taskStatus,
+  taskCancel,
+  taskPause,
+  taskResume,
+  taskRespond,
+  taskBring,
+  sessionTake,
+  sessionGive,
+];

@@ -3,17 +3,21 @@ import { z } from 'zod';
 import { cloneInto, fetchableAddress, isFolder } from '../../adapters/github/clone.ts';
 import { parseRemote, webHost } from '../../adapters/github/remote.ts';
 import { findRepository } from '../../adapters/github/repositories.ts';
+import { startBaseline } from '../../adapters/workflows.ts';
+import type { Profile } from '../../contracts/workspace-ops.ts';
 import { nameFrom, pastedPath } from '../../domain/chat/words/bring-in.ts';
 import { nameProblem } from '../../domain/tasks/workspace-names.ts';
 import { visibleLine } from '../../domain/text/evidence.ts';
 import { inline } from '../../domain/text/foreign-text.ts';
 import { MINUTE } from '../../domain/time.ts';
 import { reachOf } from '../../store/chats/shares.ts';
+import { channelOfChat } from '../../store/chats/threads/threads.ts';
+import { beginProfile } from '../../store/kennel/workspaces/project-profiles.ts';
 import { selectWorkspace } from '../../store/kennel/workspaces/workspaces.ts';
 import { defineTool, type Tool, type ToolContext, type ToolOutcome } from '../tool.ts';
 import { placeOnce } from '../workspace-changes.ts';
 import { printed } from './command-text.ts';
-import { onSite, type Site, text, WITH_IMAGE_MS } from './in-workspace.ts';
+import { type Opened, onSite, type Site, text, WITH_IMAGE_MS } from './in-workspace.ts';
 import { about, dataOf, look } from './view.ts';
 
 /** `workspace_clone`: brings in a project that exists already, from a server or from a folder of the host. */
@@ -47,10 +51,7 @@ export const bringInTools: Tool[] = [
       name: text(100).optional().describe('Of the workspace; made from the address when left out'),
     }),
     workspaceOf: ({ from, name }) => name ?? nameFrom(from) ?? undefined,
-    asks: ({ from }) =>
-      isPath(from)
-        ? `Copy the repository ${visibleLine(from)} into a workspace, where tasks can read all of it?`
-        : `Clone ${visibleLine(from)} into a workspace?`,
+    asks: ({ from }, _, say) => say(isPath(from) ? 'ask.copy' : 'ask.clone', { from: visibleLine(from) }),
     run: (args, context) => onSite(context, (site) => bringIn(context, site, args)),
   }),
 ];
@@ -91,6 +92,7 @@ async function bringIn(
   if ('ok' in placed) return placed;
   const profile = await look(context, placed);
   await selectWorkspace(db, chatId, { host: site.host, name });
+  const isChecked = await beginCheck(context, placed, profile);
   const branch = profile?.git?.branch;
   const copy = `It is a copy: ${from} is not changed. "git pull ${placed.path}" there brings in what is done here.`;
   const more = isFolder(from) ? [copy, await uncommittedIn(site, from, signal)] : [await archivedNote(context, from)];
@@ -98,8 +100,27 @@ async function bringIn(
     `Brought in ${about(name, profile, branch ? [`on ${branch}`] : [])}; it is the active workspace. Folder: ${placed.path}`,
     ...more.filter(Boolean),
     ...lacks,
+    ...(isChecked ? ['Next I find out, on a copy, what of it is green.'] : []),
   ];
   return { ok: true, output: lines.join('\n'), metadata: { ...dataOf(placed, profile), from } };
+}
+
+/**
+ * Has it installed and tested once, before anything is changed in it. False where its files name nothing to do, and
+ * where no check can begin now: then one is made beside a task.
+ */
+async function beginCheck(
+  { db, temporal, config, chatId, callId }: ToolContext,
+  { host, name }: Opened,
+  profile: Profile | null,
+): Promise<boolean> {
+  await beginProfile(db, { host, workspace: name });
+  if (!profile?.install && !profile?.build && !profile?.test) return false;
+  const channel = await channelOfChat(db, chatId);
+  return await startBaseline(temporal, config, { host, workspace: name, chatId, channel, asks: true, by: callId }).then(
+    () => true,
+    () => false,
+  );
 }
 
 /** For git in a container, where the folder may belong to another user. */

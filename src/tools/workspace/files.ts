@@ -84,6 +84,7 @@ export const fileTools: Tool[] = [
       regex: z.boolean().default(false),
       path: pathArgument(false).default('.').describe('Folder or file'),
       glob: text(200).min(1).optional().describe('Like *.ts'),
+      symbol: z.boolean().default(false).describe('Where a name is defined'),
       limit: z.int().min(1).max(1000).default(100).meta(untold('Most lines')),
       workspace: workspaceArgument,
     }),
@@ -103,7 +104,7 @@ export const fileTools: Tool[] = [
     preview: ({ workspace, ...args }, context) =>
       previewOf(context, workspace, { op: 'write', ...args, preview: true }),
     item: 'file_change',
-    asks: (args, at) => `Write ${shown(args.path)}${at}?`,
+    asks: (args, at, say) => say('ask.write', { path: shown(args.path), at }),
     run: ({ workspace, ...args }, context) =>
       changeWorkspace(
         context,
@@ -131,7 +132,7 @@ export const fileTools: Tool[] = [
     }),
     preview: ({ workspace, ...args }, context) => previewOf(context, workspace, { op: 'edit', ...args, preview: true }),
     item: 'file_change',
-    asks: (args, at) => `Change ${shown(args.path)}${at}?`,
+    asks: (args, at, say) => say('ask.change', { path: shown(args.path), at }),
     run: ({ workspace, ...args }, context) => edit(context, workspace, { op: 'edit', ...args }),
   }),
   defineTool({
@@ -150,7 +151,7 @@ export const fileTools: Tool[] = [
     preview: ({ workspace, path }, context) =>
       previewOf(context, workspace, { op: 'delete', path, kind: 'file', preview: true }),
     item: 'file_change',
-    asks: (args, at) => `Delete ${shown(args.path)}${at}?`,
+    asks: (args, at, say) => say('ask.delete', { path: shown(args.path), at }),
     run: ({ workspace, path }, context) => remove(context, workspace, path, 'file'),
   }),
   defineTool({
@@ -169,7 +170,7 @@ export const fileTools: Tool[] = [
     preview: ({ workspace, path }, context) =>
       previewOf(context, workspace, { op: 'delete', path, kind: 'folder', preview: true }),
     item: 'file_change',
-    asks: (args, at) => `Delete the folder ${shown(args.path)}${at} with everything in it?`,
+    asks: (args, at, say) => say('ask.deleteFolder', { path: shown(args.path), at }),
     run: ({ workspace, path }, context) => remove(context, workspace, path, 'folder'),
   }),
 ];

@@ -108,7 +108,7 @@ export const gitTools: Tool[] = [
     }),
     preview: async ({ workspace, message }, context) =>
       `Commit "${message.split('\n')[0]}"\n\n${await previewOf(context, workspace, { op: 'git-status' })}`,
-    asks: (args, at) => `Commit the changes${at} as ${named(args.message.split('\n')[0])}?`,
+    asks: (args, at, say) => say('ask.commit', { message: named(args.message.split('\n')[0]), at }),
     run: ({ workspace, message, paths }, context) => commit(context, workspace, message, paths),
   }),
   defineTool({
@@ -152,10 +152,8 @@ export const gitTools: Tool[] = [
     }),
     summarise: (args) => args.task ?? args.what,
     inQuestion: ['what'],
-    asks: ({ what }, at) =>
-      what === 'redo'
-        ? `Bring back what the last undo took${at}?`
-        : `Take back ${what === 'all' ? 'everything that tasks and edits' : 'what the last task, or the last turn with edits,'} changed${at}?`,
+    asks: ({ what }, at, say) =>
+      say(({ redo: 'ask.redo', all: 'ask.undoAll', one: 'ask.undo' } as const)[what], { at }),
     run: ({ workspace, what, task }, context) =>
       changeWorkspace(context, workspace, async (at) => {
         const key = task && what === 'one' ? await keyOfTask(context, at, task) : undefined;

@@ -4,12 +4,14 @@ import { type Kennel, KennelFull, KennelUnavailable } from '../../adapters/kenne
 import { KeyedMutex } from '../../adapters/keyed-mutex.ts';
 import { type FoundWorkspace, findWorkspaces } from '../../adapters/workspaces.ts';
 import type { Author, Profile, WorkspaceAnswer, WorkspaceOp } from '../../contracts/workspace-ops.ts';
+import { argvFor, type Part } from '../../domain/tasks/checks/project-profile.ts';
 import { checkPath, findName, quoted } from '../../domain/tasks/workspace-names.ts';
 import { suggestion } from '../../domain/text/nearest.ts';
 import { MINUTE } from '../../domain/time.ts';
 import { reachOf } from '../../store/chats/shares.ts';
 import { listHosts } from '../../store/kennel/hosts.ts';
 import { streamOutput } from '../../store/kennel/workspaces/call-output.ts';
+import { projectProfile } from '../../store/kennel/workspaces/project-profiles.ts';
 import { activeWorkspace, listWorkspaces, tasksIn } from '../../store/kennel/workspaces/workspaces.ts';
 import { toldInPrompt, untold } from '../declarations.ts';
 import type { ToolContext, ToolOutcome } from '../tool.ts';
@@ -280,6 +282,17 @@ export const kindOf = (profile: Profile | null): string[] =>
 export async function profileOf(at: Opened, context: ToolContext): Promise<{ profile: Profile | null; why: string }> {
   const answer = await operate(at, { op: 'profile' }, context);
   return { profile: answer.ok ? ((answer.data as unknown as Profile | undefined) ?? null) : null, why: answer.output };
+}
+
+/** How a part of a project is done, as its person said it or its files do, and how long it took at the last check. */
+export async function commandFor(
+  part: Exclude<Part, 'install'>,
+  at: Opened,
+  context: ToolContext,
+): Promise<{ argv: string[] | null; ms: number | undefined }> {
+  const { said, checked } = await projectProfile(context.db, { host: at.host, workspace: at.name });
+  const found = said[part] === undefined ? (await profileOf(at, context)).profile : null;
+  return { argv: argvFor(part, found, said), ms: part === 'run' ? undefined : checked?.parts[part]?.ms };
 }
 
 /** Why files and branches cannot change while a task works with them. */

@@ -1,16 +1,17 @@
 import { z } from 'zod';
 import { KeptOutput } from '../../adapters/kennel/kept-output.ts';
 import { mountSkills } from '../../adapters/kennel/skill-folders.ts';
+import { budgetOf, DONE_AS, lineOf, splitWords } from '../../domain/tasks/checks/project-profile.ts';
 import { streamOutput } from '../../store/kennel/workspaces/call-output.ts';
 import { agreedSkillsOfTurn } from '../../store/turns/turn-extensions.ts';
 import { defineTool, endedByRestart, restarted, type Tool, type ToolContext, type ToolOutcome } from '../tool.ts';
 import { commandOutcome, printed, took } from './command-text.ts';
 import { settleInterrupted, undoable } from './direct-edit.ts';
 import {
+  commandFor,
   inWorkspace,
   type Opened,
   pathArgument,
-  profileOf,
   provide,
   text,
   WITH_IMAGE_MS,
@@ -25,6 +26,8 @@ const KEPT_BYTES = 2_000_000;
 /** How much output is reported of a command that could not end, in bytes. */
 const SHOWN_BYTES = 20_000;
 const MAX_MS = 1_800_000;
+/** How long tests may run of which nothing is known. */
+const TESTS_MS = 300_000;
 
 export const limit = (standard: number) => z.int().min(1000).max(MAX_MS).default(standard);
 /** A command can read and change the whole workspace. */
@@ -85,12 +88,6 @@ export function isTestCommand(line: string): boolean {
   return RUNNERS.some((runner) => runner.every((word, at) => plain[at] === word));
 }
 
-/** Words of a command line; `'…'` and `"…"` hold words with spaces. */
-export const splitWords = (line: string): string[] =>
-  [...line.matchAll(/(?:[^\s'"]|'[^']*'|"[^"]*")+/g)].map(([word]) =>
-    word.replace(/'([^']*)'|"([^"]*)"/g, (_, single?: string, double?: string) => single ?? double ?? ''),
-  );
-
 /** How programs say that a package is missing, or that they cannot load it without a network. */
 const UNINSTALLED = [
   /Could not resolve host|Temporary failure in name resolution|EAI_AGAIN|ENOTFOUND|[Uu]nknown ?[Hh]ost|dns error/,
@@ -134,7 +131,7 @@ export const shellTools: Tool[] = [
       workspace: workspaceArgument,
     }),
     item: 'command_execution',
-    asks: (_, at) => `Run this command${at}?`,
+    asks: (_, at, say) => say('ask.command', { at }),
     preview: async (args) => shown(args.command, folderName(args.workspace, args.cwd)),
     run: (args, context) =>
       inWorkspace(
@@ -162,8 +159,7 @@ export const shellTools: Tool[] = [
     family: 'apps',
     reads: ['command'],
     sends: [],
-    description:
-      'Run the tests of the workspace, by its usual command or the given one, in a container without network.',
+    description: 'Run the tests, lint or build of the workspace, in a container without network.',
     // it runs the project's own code, inside the container; any other command needs shell_run and its approval
     danger: 'MODERATE',
     effect: 'idempotent',
@@ -171,34 +167,42 @@ export const shellTools: Tool[] = [
       command: text(400)
         .trim()
         .refine(
-          isTestCommand,
-          'must be the command of a test runner, such as npm test, npx vitest run x.test.ts, pytest tests or go test ./...; use shell_run for everything else',
+          (line) => isPart(line) || isTestCommand(line),
+          'must be the command of a test runner, such as npm test, npx vitest run x.test.ts, pytest tests or go test ./..., or lint or build; use shell_run for everything else',
         )
         .optional()
-        .describe('Of a test runner, without shell syntax'),
-      timeoutMs: limit(300_000),
+        .describe('Of a test runner, without shell syntax; or lint, build'),
+      timeoutMs: limit(TESTS_MS),
       workspace: workspaceArgument,
     }),
-    preview: async (args) => shown(args.command ?? 'the test command of the project', folderName(args.workspace)),
+    preview: async ({ command = 'test', workspace }) =>
+      shown(isPart(command) ? `the ${command} command of the project` : command, folderName(workspace)),
     item: 'command_execution',
-    asks: (args, at) => (args.command ? `Run these tests${at}?` : `Run the tests${at}?`),
+    asks: ({ command }, at, say) =>
+      say(command === 'lint' || command === 'build' ? 'ask.command' : command ? 'ask.theseTests' : 'ask.tests', { at }),
     run: (args, context) =>
       inWorkspace(
         context,
         args.workspace,
         async (at) => {
-          const argv =
-            args.command !== undefined ? splitWords(args.command) : (await profileOf(at, context)).profile?.test;
+          const { command = 'test' } = args;
+          const part = isPart(command) ? command : 'test';
+          const usual = await commandFor(part, at, context);
+          const argv = isPart(command) ? usual.argv : splitWords(command);
           if (!argv || argv.length === 0)
             return {
               ok: false,
-              output: `How ${at.name} is tested is not known: its files name no tests (docs/coding-tasks.md). Give the command.`,
+              output:
+                part === 'test'
+                  ? `How ${at.name} is tested is not known: its files name no tests (docs/coding-tasks.md). Give the command.`
+                  : `How ${at.name} is ${DONE_AS[part]} is not known: its files do not say it. The owner can: "${at.name} is ${DONE_AS[part]} by …".`,
             };
-          const line = argv.join(' ');
+          const line = lineOf(argv);
           return await execute(at, context, {
             argv,
             cwd: '.',
-            timeoutMs: args.timeoutMs,
+            // the usual limit gives way to what is known of these tests
+            timeoutMs: args.timeoutMs === TESTS_MS ? Math.min(MAX_MS, budgetOf(usual.ms, TESTS_MS)) : args.timeoutMs,
             label: 'test',
             title: line,
             command: line,
@@ -208,6 +212,9 @@ export const shellTools: Tool[] = [
       ),
   }),
 ];
+
+/** A part of a project that is run by its usual command. */
+const isPart = (word: string): word is 'test' | 'lint' | 'build' => ['test', 'lint', 'build'].includes(word);
 
 interface Running {
   argv: string[];

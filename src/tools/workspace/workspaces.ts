@@ -96,7 +96,7 @@ export const workspaceTools: Tool[] = [
     summarise: (args) => args.template,
     workspaceOf: (args) => args.name,
     inQuestion: ['name'],
-    asks: (args) => `Make the workspace ${named(args.name)}?`,
+    asks: (args, _, say) => say('ask.makeWorkspace', { name: named(args.name) }),
     run: (args, context) => onSite(context, (site) => create(context, site, args)),
   }),
   defineTool({
@@ -111,7 +111,7 @@ export const workspaceTools: Tool[] = [
     preview: ({ name }, context) =>
       onSite(context, (site) => whatIsLost(context, site, name)).then(({ output }) => output || null),
     workspaceOf: (args) => args.name,
-    asks: (args) => `Delete the workspace ${named(args.name)}?`,
+    asks: (args, _, say) => say('ask.deleteWorkspace', { name: named(args.name) }),
     run: ({ name }, context) => onSite(context, (site) => remove(context, site, name)),
   }),
 ];

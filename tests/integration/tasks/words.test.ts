@@ -9,6 +9,7 @@ import type { Kennel } from '../../../src/adapters/kennel/kennel.ts';
 import { loadConfig } from '../../../src/config.ts';
 import type { LogLine } from '../../../src/contracts/kennel.ts';
 import type { Profile } from '../../../src/contracts/workspace-ops.ts';
+import { english } from '../../../src/domain/texts/say.ts';
 import { orderCommand, tellCommand } from '../../../src/gateway/intake/commands/tasks.ts';
 import { onThread } from '../../../src/store/chats/thread-transaction.ts';
 import { reportHost } from '../../../src/store/kennel/hosts.ts';
@@ -66,6 +67,7 @@ const meaning = (text: string) =>
         ? null
         : await orderCommand.run(order, {
             tx,
+            say: english,
             text,
             inboxId: 'inb_1',
             config: loadConfig(),
@@ -161,7 +163,14 @@ describe('something that a person says to a task', () => {
   const tell = (text: string) =>
     onThread(database.store.db, chat.threadId, async (tx) => {
       const asked = tellCommand.parse(text);
-      const context = { tx, text, inboxId: `inb_${text}`, config: loadConfig(), by: { role: 'owner' as const } };
+      const context = {
+        tx,
+        say: english,
+        text,
+        inboxId: `inb_${text}`,
+        config: loadConfig(),
+        by: { role: 'owner' as const },
+      };
       return asked && (await tellCommand.run(asked, { ...context, shared: false, owned: true, afterwards: () => {} }));
     });
   const unheard = async (of: Task) => (await unheardWords(database.store.db, of.id)).map(({ text }) => text);

@@ -1,7 +1,7 @@
-import { existsSync, mkdirSync, readFileSync, symlinkSync } from 'node:fs';
+import { existsSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, describe, expect, test } from 'vitest';
-import type { BaseLook } from '../../../src/contracts/workspace-ops.ts';
+import type { BaseLook, HeadLook } from '../../../src/contracts/workspace-ops.ts';
 import { author, Workspace } from './program.ts';
 
 const made: Workspace[] = [];
@@ -202,5 +202,83 @@ describe('what a task did to the tests', () => {
     w.write({ '.npmrc': 'script-shell=/bin/true\n', 'pytest.ini': '[pytest]\naddopts = -k none\n', 'run.log': 'x\n' });
     w.conclude('t1');
     expect(look(w, 't1').edits.settings).toEqual(['.npmrc', 'pytest.ini']);
+  });
+});
+
+describe('the commit that is checked out', () => {
+  const head = (w: Workspace, action: 'look' | 'copy', since?: string): HeadLook =>
+    w.ok({ op: 'head', action, key: 'k1', ...(since && { since }) }).data as unknown as HeadLook;
+
+  test('is a copy of its files alone, with how they are installed, built, linted and tested', () => {
+    const w = repository({
+      'package.json': JSON.stringify({
+        scripts: { test: 'node --test', build: 'tsc', lint: 'biome check' },
+        devDependencies: { left: '1.0.0' },
+      }),
+      'package-lock.json': '{}',
+      'src/a.js': 'committed\n',
+      '.gitignore': 'node_modules\n',
+    });
+    w.write({ 'src/a.js': 'unfinished\n', 'new.js': 'new\n', 'node_modules/left/index.js': 'left\n' });
+    const before = w.files();
+    const look = head(w, 'copy');
+    expect(copied(w, 'k1', 'src/a.js')).toBe('committed\n');
+    expect(copied(w, 'k1', 'new.js')).toBeNull();
+    expect(copied(w, 'k1', 'node_modules/left/index.js')).toBeNull();
+    expect(existsSync(join(w.side, 'base-k1', '.git', 'HEAD'))).toBe(true);
+    expect(look).toMatchObject({
+      tree: expect.stringMatching(/^[0-9a-f]{40}$/),
+      ahead: null,
+      project: {
+        install: ['npm', 'ci'],
+        build: ['npm', 'run', 'build'],
+        lint: ['npm', 'run', 'lint'],
+        test: ['npm', 'test'],
+      },
+    });
+    expect(w.files()).toEqual(before);
+    w.ok({ op: 'base', action: 'remove', key: 'k1' });
+    expect(existsSync(join(w.side, 'base-k1'))).toBe(false);
+  });
+
+  test('gives its installed packages to a project that has none, where git ignores them', () => {
+    const w = repository({ 'a.js': 'a\n', '.gitignore': 'node_modules\n' });
+    head(w, 'copy');
+    const copy = join(w.side, 'base-k1');
+    for (const name of ['node_modules', '.venv']) {
+      mkdirSync(join(copy, name));
+      writeFileSync(join(copy, name, 'left'), 'installed');
+    }
+    w.ok({ op: 'base', action: 'give', key: 'k1' });
+    expect(readFileSync(join(w.root, 'node_modules/left'), 'utf8')).toBe('installed');
+    expect(existsSync(join(w.root, '.venv'))).toBe(false);
+    // what is there stays
+    w.write({ 'node_modules/left': 'own' });
+    w.ok({ op: 'base', action: 'give', key: 'k1' });
+    expect(readFileSync(join(w.root, 'node_modules/left'), 'utf8')).toBe('own');
+  });
+
+  test('is far from an earlier one, or installs something else', () => {
+    const w = repository({ 'requirements.txt': 'left==1\n', 'a.py': 'a\n' });
+    const first = head(w, 'look');
+    expect(first.project).toMatchObject({
+      install: ['python3', '-m', 'pip', 'install', '--user', '-r', 'requirements.txt'],
+    });
+    w.write({ 'a.py': 'b\n' });
+    w.git('commit', '-qam', 'second');
+    expect(head(w, 'look', first.commit)).toMatchObject({ ahead: 1, dependencies: first.dependencies });
+    w.write({ 'requirements.txt': 'left==2\n' });
+    w.git('commit', '-qam', 'third');
+    const third = head(w, 'look', first.commit);
+    expect(third.ahead).toBe(2);
+    expect(third.dependencies).not.toBe(first.dependencies);
+    expect(head(w, 'look', 'f'.repeat(40)).ahead).toBeNull();
+  });
+
+  test('is none in a repository without a commit', () => {
+    const w = new Workspace();
+    made.push(w);
+    w.git('init', '-q', '-b', 'main');
+    expect(w.ask({ op: 'head', action: 'copy', key: 'k1' })).toMatchObject({ ok: false });
   });
 });

@@ -1,6 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { isSessionAgent } from '../../../src/domain/tasks/session-text.ts';
 import type { TestApp } from '../app.ts';
 import { NO_DOCKER } from '../docker.ts';
 import { containersOf, findTask, inState, linesOf, report } from '../kennel-app.ts';
@@ -10,6 +11,7 @@ import { type Differences, fillingUp, LIMIT, shell, write } from './scenarios.ts
 import { type AgentStep, script } from './script.ts';
 import { semaphore } from './semaphore.ts';
 import type { Providers } from './server.ts';
+import { sessionScenario } from './session-scenario.ts';
 
 const MEMORY_MB = 2048;
 const DISK_MB = 700;
@@ -165,6 +167,10 @@ export function taskScenarios(agent: Differences): void {
         ]);
       },
     );
+
+    const { name } = agent;
+    if (isSessionAgent(name))
+      scenario('hands over its session, goes on with it, and loses no turn', () => sessionScenario(at, name));
 
     scenario('proposes a setup script, and goes on in an image that has it', async () => {
       const word = `${agent.name}-${Date.now()}`;

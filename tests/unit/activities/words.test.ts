@@ -2,9 +2,10 @@ import { describe, expect, it } from 'vitest';
 import { sourcesOfOutcome } from '../../../src/activities/turn/context/provenance.ts';
 import { answerWithoutModel } from '../../../src/activities/turn/step/words.ts';
 import type { ModelMessage } from '../../../src/contracts/model.ts';
+import { english } from '../../../src/domain/texts/say.ts';
 import { tools } from '../../../src/tools/registry.ts';
 
-const at = { key: 'trn_1/1', step: 1, call: null, modelName: 'none' };
+const at = { key: 'trn_1/1', step: 1, call: null, modelName: 'none', say: english };
 const asked: ModelMessage = { role: 'user', content: 'undo' };
 const called: ModelMessage = {
   role: 'assistant',

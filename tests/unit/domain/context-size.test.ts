@@ -8,8 +8,8 @@ import {
   shownWithin,
   toModelMessages,
 } from '../../../src/domain/chat/context/context.ts';
-import { tellFailure } from '../../../src/domain/failures.ts';
 import { budgetWithin, contextIn, summedWithin, tooSmallText } from '../../../src/domain/model/context-size.ts';
+import { tellFailure } from '../../../src/domain/model/failure-text.ts';
 import type { FileShown } from '../../../src/domain/text/files.ts';
 import { offeredTools } from '../../../src/tools/offer.ts';
 import { requestTokens } from '../../support/request-tokens.ts';

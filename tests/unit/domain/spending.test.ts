@@ -1,15 +1,13 @@
 import { describe, expect, it } from 'vitest';
 import { loadConfig } from '../../../src/config.ts';
+import { aboutQuestion, askForMore, nearText } from '../../../src/domain/model/budget-texts.ts';
 import { taskBreach, taskBudget, taskUse } from '../../../src/domain/model/budgets.ts';
 import {
-  aboutQuestion,
-  askForMore,
   type BudgetFacts,
   budgetsOf,
   estimateText,
   grantFor,
   nearlyUsedUp,
-  nearText,
   usedUp,
   withMore,
 } from '../../../src/domain/model/spending.ts';

@@ -10,6 +10,7 @@ import {
 import { toolsInWords } from '../../../src/domain/chat/words/tool-words.ts';
 import type { Verdict } from '../../../src/domain/tasks/checks/verdict.ts';
 import { type Attempt, allOverText, bestOf, oneOverText } from '../../../src/domain/tasks/together.ts';
+import { english } from '../../../src/domain/texts/say.ts';
 
 describe('the words of several tasks at once', () => {
   it('name attempts at one goal, and who tries', () => {
@@ -71,6 +72,7 @@ describe('the words of several tasks at once', () => {
       step: 1,
       call: null,
       modelName: 'm',
+      say: english,
     });
     expect(answer?.calls.map(({ name, arguments: args }) => [name, JSON.parse(args)])).toEqual(
       Array.from({ length: 3 }, () => ['task_create', { goal: 'fix it', workspace: 'shop' }]),

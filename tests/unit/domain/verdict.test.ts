@@ -303,3 +303,18 @@ describe('the verdict on a task', () => {
     expect(testBudget({ ...run(null, [], 'timed out'), ms: 3_000_000 }, 300_000)).toBe(300_000);
   });
 });
+
+describe('a test that is known to pass only sometimes', () => {
+  it('does not count against a task, and is named', () => {
+    const evidence = { before: run(0, ['+ a', '+ b']), after: run(1, ['+ a', '- b']), edits: none, flaky: ['b'] };
+    expect(verdictOf(evidence)).toMatchObject({
+      level: 'partly',
+      headline: ', but 1 test fails now and then',
+      reasons: ['Known to pass only sometimes: `b`.'],
+    });
+    expect(brokenTests(evidence)).toBeNull();
+    const also = { ...evidence, after: run(1, ['- a', '- b']) };
+    expect(verdictOf(also).level).toBe('unverified');
+    expect(brokenTests(also)).toEqual(['a']);
+  });
+});

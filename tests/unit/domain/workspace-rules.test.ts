@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it, test } from 'vitest';
 import { parseFullName, parseRemote, webHost } from '../../../src/adapters/github/remote.ts';
+import { splitWords } from '../../../src/domain/tasks/checks/project-profile.ts';
 import {
   branchProblem,
   checkPath,
@@ -9,7 +10,7 @@ import {
   nameProblem,
   quoted,
 } from '../../../src/domain/tasks/workspace-names.ts';
-import { isTestCommand, splitWords } from '../../../src/tools/workspace/shell.ts';
+import { isTestCommand } from '../../../src/tools/workspace/shell.ts';
 import { holds } from '../../support/property.ts';
 
 describe('the name of a workspace', () => {

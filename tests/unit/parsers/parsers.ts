@@ -124,7 +124,7 @@ const COMMANDS: Record<string, Parser> = {
     read: parseGroupOrder,
     seeds: ['answer in Family', '/answer everything in Family for everyone', 'stop answering in Family'],
   },
-  parseApp: { read: parseApp, seeds: ['apps', 'stop app-1a2b3c', 'log app-1a2b3c'] },
+  parseApp: { read: parseApp, seeds: ['apps', 'stop app-1a2b3c', 'log app-1a2b3c', 'preview 2'] },
   parseScheduleRemoval: { read: parseScheduleRemoval, seeds: ['schedules remove nightly', 'cron remove nightly'] },
   toolsInWords: { read: toolsInWords, seeds: ['undo', 'apps', 'clone https://example.com/x'] },
   parseRemind: {

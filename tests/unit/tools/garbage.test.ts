@@ -1,5 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import { english } from '../../../src/domain/texts/say.ts';
 import { prepareCall, tools } from '../../../src/tools/registry.ts';
 import { anyText } from '../../support/any-text.ts';
 import { declaredOf, goodCall, goodValue } from '../../support/good-call.ts';
@@ -194,7 +195,7 @@ describe.each([...tools.values()].map((tool) => [tool.name, tool] as const))('%s
               tool.asksAlways,
             ])
               derived?.(answer.args as never);
-            expect(typeof (tool.asks?.(answer.args as never, '') ?? '')).toBe('string');
+            expect(typeof (tool.asks?.(answer.args as never, '', english) ?? '')).toBe('string');
           } else expect([answer.error.length > 0, answer.error.length < 100_000]).toEqual([true, true]);
         },
       ),

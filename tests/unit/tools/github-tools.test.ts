@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { english } from '../../../src/domain/texts/say.ts';
 import { offeredTools } from '../../../src/tools/offer.ts';
 import { tools } from '../../../src/tools/registry.ts';
 
@@ -110,7 +111,7 @@ describe('the tools of GitHub', () => {
   ])('%s refuses %j', (name, args) => expect(parse(name, args).success).toBe(false));
 
   it('ask in our words, with nothing hidden', () => {
-    const question = (name: string, args: unknown) => tools.get(name)!.asks!(args as never, ' in app');
+    const question = (name: string, args: unknown) => tools.get(name)!.asks!(args as never, ' in app', english);
     expect(question('github_pr_create', { title: 'Fix\u202e it', base: 'main' })).toBe(
       'Push the current branch in app and make the pull request "Fix⟨U+202E⟩ it" into "main"?',
     );

@@ -1,7 +1,8 @@
 import { setTimeout as pause } from 'node:timers/promises';
+import { runFolder } from '../../../adapters/kennel/run-folders.ts';
 import type { Task } from '../../../store/kennel/tasks/tasks.ts';
 import type { KennelDeps } from '../../activity-deps.ts';
-import { runFolder, sendCommand } from './folder.ts';
+import { sendCommand } from './folder.ts';
 
 /** How long an agent that was told to stop may take; then its container is killed. */
 const LEAVE_MS = 2_000;

@@ -2,14 +2,13 @@ import { constants, type FSWatcher, watch } from 'node:fs';
 import { appendFile, chmod, type FileHandle, lstat, mkdir, open, readdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
+import { runFolder } from '../../../adapters/kennel/run-folders.ts';
+import { KEPT_SESSION } from '../../../adapters/sessions/places.ts';
 import type { Config } from '../../../config.ts';
 import type { Command, LogLine } from '../../../contracts/kennel.ts';
 import { DAY } from '../../../domain/time.ts';
 import { parseLine } from './log-line.ts';
 
-export const runsFolder = (config: Config): string => join(config.FETCH_HOME, 'kennel', 'runs');
-/** A task's run folder on this host; `contracts/kennel.ts` describes its files. */
-export const runFolder = (config: Config, taskId: string): string => join(runsFolder(config), taskId);
 export const gateFolder = (config: Config, taskId: string): string => join(runFolder(config, taskId), 'gate');
 
 /** Largest part of a log in one read, so that a flood is stored in parts. */
@@ -139,13 +138,13 @@ export async function sendCommand(folder: string, command: Command): Promise<voi
 }
 
 /** The files of a run that stay as its record. */
-const RECORD = new Set(['spec.json', 'commands.ndjson', 'log.ndjson']);
+const RECORD = new Set(['spec.json', 'commands.ndjson', 'log.ndjson', KEPT_SESSION]);
 /** The lines are in the store, so only the beginning of the file is kept. */
 const KEPT_LOG_BYTES = 1024 * 1024;
 const KEPT_DAYS = 30;
 
 /**
- * Removes everything of a task's run folder except its record: the sockets and the agent's HOME with session and
+ * Removes everything of a task's run folder except its record: the sockets and the agent's HOME with its
  * log-in, also when the agent moved it to another name. The containers must be gone. Throws when something is left.
  */
 export async function forgetRun(folder: string): Promise<void> {

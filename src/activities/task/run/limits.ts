@@ -4,15 +4,9 @@ import { promisify } from 'node:util';
 import type { Kennel } from '../../../adapters/kennel/kennel.ts';
 import type { Config } from '../../../config.ts';
 import type { BudgetStop, Followed, FollowInput } from '../../../contracts/task.ts';
+import { spentText } from '../../../domain/model/budget-texts.ts';
 import { breachText, taskBreach, taskBudget, taskUse } from '../../../domain/model/budgets.ts';
-import {
-  type BudgetFacts,
-  budgetsOf,
-  type Mark,
-  nearlyUsedUp,
-  spentText,
-  usedUp,
-} from '../../../domain/model/spending.ts';
+import { type BudgetFacts, budgetsOf, type Mark, nearlyUsedUp, usedUp } from '../../../domain/model/spending.ts';
 import { inline } from '../../../domain/text/foreign-text.ts';
 import { signalArrival } from '../../../gateway/intake/signal.ts';
 import type { Task } from '../../../store/kennel/tasks/tasks.ts';
@@ -105,7 +99,7 @@ async function askForTask(
       threadId: task.thread_id,
       taskId: task.id,
       account,
-      waits: `The work in ${task.workspace} waits: “${inline(task.goal, 80)}”.`,
+      waits: (say) => say('budget.taskWaits', { workspace: task.workspace, goal: inline(task.goal, 80) }),
     },
     mark,
   );

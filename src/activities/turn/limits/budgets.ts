@@ -1,14 +1,16 @@
 import type { ThinkInput, ThinkResult } from '../../../contracts/conversation.ts';
 import { stepKey } from '../../../contracts/ids.ts';
+import { endedText } from '../../../domain/model/budget-texts.ts';
 import {
   type BudgetFacts,
   budgetsOf,
-  endedText,
   type Mark,
   nearlyUsedUp,
   usedUp,
   withMore,
 } from '../../../domain/model/spending.ts';
+import { languageOf } from '../../../domain/texts/language.ts';
+import { type Say, sayIn } from '../../../domain/texts/say.ts';
 import { signalArrival } from '../../../gateway/intake/signal.ts';
 import { derivedId } from '../../../store/chats/ids.ts';
 import { askAtLimit, tellNearLimit } from '../../../store/turns/questions/budget-questions.ts';
@@ -36,14 +38,14 @@ export async function stopAtLimit(
     threadId,
     turnId,
     account,
-    waits: cron && mark.budget.level !== 'schedule' ? `“${cron.name}” waits.` : '',
+    waits: cron && mark.budget.level !== 'schedule' ? (say: Say) => say('budget.waits', { name: cron.name }) : null,
   };
   const asked = await askAtLimit(deps.db, asker, mark);
   const usage = { inputTokens: 0, outputTokens: 0, microUsd: 0 };
   if (asked.state === 'refused')
     return await storeAnswer(deps.db, input, subject, {
       text: '',
-      note: endedText(saidIn(history)),
+      note: endedText(saidIn(history), sayIn(languageOf(subject.preferences))),
       calls: [],
       model,
       usage,

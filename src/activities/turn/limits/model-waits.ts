@@ -1,7 +1,10 @@
 import type { Model, ModelError } from '../../../adapters/model/model.ts';
 import type { ThinkInput } from '../../../contracts/conversation.ts';
+import type { Preferences } from '../../../domain/chat/preferences.ts';
 import type { Patience, PatienceLimits, Verdict } from '../../../domain/model/patience.ts';
 import { cut } from '../../../domain/text/storable.ts';
+import { languageOf } from '../../../domain/texts/language.ts';
+import { type Say, sayIn } from '../../../domain/texts/say.ts';
 import { clockTime, HOUR } from '../../../domain/time.ts';
 import { signalArrival } from '../../../gateway/intake/signal.ts';
 import { endWaits, type ModelWait, noteWait } from '../../../store/turns/steps/model-waits.ts';
@@ -19,8 +22,8 @@ const REASON_CHARS = 160;
  * What one attempt of a model step tells people about its wait for the model: on screens, in the chat and in `status`.
  */
 export class ModelWaits {
-  /** the person's, when they chose one */
-  timeZone: string | undefined;
+  /** of the chat */
+  preferences: Preferences = {};
   readonly #deps: ActivityDeps;
   readonly #input: ThinkInput;
   readonly #givenUpAt: Date;
@@ -62,7 +65,8 @@ export class ModelWaits {
     const opens = new Date(Date.now() + waitMs);
     if (what === 'silence') {
       const why = cut(error.message.replace(/\s+/g, ' '), REASON_CHARS);
-      const tell = `The model at ${this.#host} gives no answer; I try again until ${this.#time(this.#givenUpAt)}. \`stop\` ends it. (It said: ${why})`;
+      const silent = this.#say('wait.silent', { host: this.#host, time: this.#time(this.#givenUpAt) });
+      const tell = `${silent} ${this.#say('failure.said', { words: why })}`;
       return await this.#note({
         kind: 'silence',
         what: `the model at ${this.#host}, which gives no answer`,
@@ -72,9 +76,7 @@ export class ModelWaits {
     }
     const time = this.#time(opens);
     const named = error instanceof AtLimit ? error.named : error.retryAfterMs !== undefined;
-    const tell = named
-      ? `The model at ${this.#host} is at its limit until ${time}. I go on then by myself; \`stop\` ends it.`
-      : `The model at ${this.#host} asks to slow down and does not say until when. I ask again at ${time}, and go on by myself; \`stop\` ends it.`;
+    const tell = this.#say(named ? 'wait.limit' : 'wait.slow', { host: this.#host, time });
     await this.#note({ kind: 'limit', what: `the model's rate limit until ${time}`, until: opens, tell });
   }
 
@@ -91,6 +93,10 @@ export class ModelWaits {
       : `at its limit until ${this.#time(new Date(Date.now() + error.retryAfterMs))}. `;
   }
 
+  get #say(): Say {
+    return sayIn(languageOf(this.preferences));
+  }
+
   #tellSilence(): void {
     if (this.#silent) return;
     this.#silent = true;
@@ -100,7 +106,7 @@ export class ModelWaits {
       kind: 'silence',
       what: `the model at ${this.#host}, which says nothing, until ${time}`,
       until: this.#givenUpAt,
-      tell: `The model at ${this.#host} has not answered for ${seconds} seconds; still waiting until ${time}. \`stop\` ends it.`,
+      tell: this.#say('wait.long', { host: this.#host, seconds, time }),
     });
   }
 
@@ -119,6 +125,6 @@ export class ModelWaits {
   }
 
   #time(at: Date): string {
-    return clockTime(at, this.timeZone ?? this.#deps.config.FETCH_TIME_ZONE);
+    return clockTime(at, this.preferences.timeZone ?? this.#deps.config.FETCH_TIME_ZONE);
   }
 }

@@ -27,6 +27,8 @@ import {
 } from '../../../domain/model/context-size.ts';
 import { costOf } from '../../../domain/model/price-book.ts';
 import { isNote, note } from '../../../domain/text/foreign-text.ts';
+import { languageOf } from '../../../domain/texts/language.ts';
+import { sayIn } from '../../../domain/texts/say.ts';
 import { MINUTE } from '../../../domain/time.ts';
 import { reachOf } from '../../../store/chats/shares.ts';
 import { isMainChat } from '../../../store/owner/memories.ts';
@@ -326,6 +328,7 @@ async function askForAnswer(
     step: input.step,
     call: subject.turn.call,
     modelName,
+    say: sayIn(languageOf(subject.preferences)),
   });
   if (known)
     return {

@@ -1,8 +1,8 @@
 import { activityInfo, cancellationSignal, heartbeat } from '@temporalio/activity';
 import { type Model, ModelError } from '../../../adapters/model/model.ts';
 import type { ThinkInput, ThinkResult } from '../../../contracts/conversation.ts';
+import { askForMore } from '../../../domain/model/budget-texts.ts';
 import { afterFailure, type Patience, patienceFrom } from '../../../domain/model/patience.ts';
-import { askForMore } from '../../../domain/model/spending.ts';
 import { endStaleAnswers } from '../../../store/chats/threads/items.ts';
 import { tellDelay } from '../../../store/turns/steps/model-waits.ts';
 import { loadSubject, type StepSubject } from '../../../store/turns/steps/step-subject.ts';
@@ -81,7 +81,7 @@ async function answerStep(
   // the dialogue is read in parallel with the data that says whether it is needed, because it nearly always is
   const { FETCH_TIME_ZONE: zone } = deps.config;
   const [subject, history] = await Promise.all([loadSubject(db, input, model, zone), loadHistory(db, input.threadId)]);
-  waits.timeZone = subject?.preferences.timeZone;
+  if (subject) waits.preferences = subject.preferences;
   if (!subject) throw fail('NotFound', `Turn ${input.turnId} is not in the database.`);
   if (subject.stored) return { ...subject.stored, chatMicroUsd: subject.spentEver };
   if (info.attempt > 1) {

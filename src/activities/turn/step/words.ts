@@ -4,6 +4,7 @@ import type { NamedCall } from '../../../contracts/conversation.ts';
 import { toldToPerson } from '../../../domain/chat/words/step-words.ts';
 import { toolsInWords } from '../../../domain/chat/words/tool-words.ts';
 import { cut } from '../../../domain/text/storable.ts';
+import type { Say } from '../../../domain/texts/say.ts';
 
 /** Where a step of a turn stands. `call`: what the whole turn consists of, where a program named it. */
 interface StepWithoutModel {
@@ -11,6 +12,8 @@ interface StepWithoutModel {
   step: number;
   call: NamedCall | null;
   modelName: string;
+  /** what the person is told, in their language */
+  say: Say;
 }
 
 /** The result of a named call is in its item, whole. */
@@ -23,7 +26,7 @@ const REPEATED_CHARS = 500;
  */
 export function answerWithoutModel(
   messages: readonly ModelMessage[],
-  { key, step: number, call, modelName }: StepWithoutModel,
+  { key, step: number, call, modelName, say }: StepWithoutModel,
 ): ModelAnswer | null {
   const { user, step, last } = situationOf(
     messages.map((message) => ('calls' in message ? { ...message, tool_calls: message.calls } : message)),
@@ -40,7 +43,9 @@ export function answerWithoutModel(
           arguments: JSON.stringify(tool.arguments),
         }))
       : [];
-  const said = call ? cut(last, REPEATED_CHARS) : toldToPerson(last);
+  const said = call
+    ? cut(last, REPEATED_CHARS)
+    : toldToPerson(last, (how, workspace) => say(`begun.${how}`, { workspace }));
   return {
     text: step === 0 ? '' : said,
     reasoning: '',

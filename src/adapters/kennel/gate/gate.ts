@@ -16,6 +16,7 @@ import { type Admission, type AdmissionStore, createAdmission } from './egress/a
 import { type AllowList, allowList, type Target } from './egress/allow-list.ts';
 import { EgressProxy, type Traffic } from './egress/egress-proxy.ts';
 import { createRefusedHosts, createTrafficCount, type RefusedHosts, type TrafficCount } from './egress/traffic.ts';
+import { type HostGate, openHostGate } from './host-gate.ts';
 import { Ledger } from './model/ledger.ts';
 import { createLimits, type LimitStore } from './model/limits.ts';
 import { ModelProxy } from './model/model-proxy.ts';
@@ -48,6 +49,11 @@ export interface Gate {
   open(task: GateTask): Promise<void>;
   /** Cuts running calls, stores what was counted and removes the sockets. Does nothing for a task that is not open. */
   close(taskId: string): Promise<void>;
+  /**
+   * Opens a way out for a container of no task, with the mirrors and the cache of this host: to these hosts and no
+   * other. `home`: FETCH_HOME.
+   */
+  openWay(home: string, hosts: readonly string[]): Promise<HostGate>;
   openTasks(): string[];
   /** Bytes through the tunnels of an open task; null for another. */
   traffic(taskId: string): Traffic | null;
@@ -251,6 +257,7 @@ export function createGate({
   return {
     open: (task) => turns.run(task.taskId, () => open(task)),
     close: (taskId) => turns.run(taskId, () => shut(taskId)),
+    openWay: (home, hosts) => openHostGate(home, hosts, { ...reach, cache, resolve, lookups }),
     openTasks: () => [...tasks.keys()],
     traffic: (taskId) => tasks.get(taskId)?.egress.traffic() ?? null,
     async drain(ms) {

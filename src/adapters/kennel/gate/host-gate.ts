@@ -5,37 +5,54 @@ import { pino } from 'pino';
 import { INSIDE } from '../../../contracts/kennel.ts';
 import { isPublicAddress, systemResolver } from '../../web/address-guard.ts';
 import { createAdmission } from './egress/admission.ts';
-import { allowList } from './egress/allow-list.ts';
-import { EgressProxy } from './egress/egress-proxy.ts';
+import { allowList, type Target } from './egress/allow-list.ts';
+import { EgressProxy, type EgressProxyDeps } from './egress/egress-proxy.ts';
 import { createRefusedHosts, createTrafficCount } from './egress/traffic.ts';
 import { createSlots } from './slots.ts';
 import { openSocketFolder } from './socket.ts';
 
 /** The way out of a program that belongs to no task: the hosts of its list, and nobody is asked about another. */
-interface HostGate {
+export interface HostGate {
   /** folder on the host, for `KennelCommand.gate` */
   folder: string;
+  /** hosts that were refused so far */
+  refused(): Target[];
   close(): Promise<void>;
 }
 
+/** What a way out may reach besides public addresses, and what is kept of it. */
+type Reach = Pick<EgressProxyDeps, 'allows' | 'isMirror' | 'isPlain' | 'cache' | 'resolve' | 'lookups'>;
+
 const IDLE_MS = 600_000;
+const MOST_REFUSED = 20;
 const silent = pino({ level: 'silent' });
 const none = async () => {};
 
+const PUBLIC: Omit<Reach, 'lookups'> = {
+  allows: (address) => isPublicAddress(address),
+  isMirror: () => false,
+  isPlain: () => false,
+  cache: null,
+  resolve: systemResolver,
+};
+
 /** @throws for an entry that is no host */
-export async function openHostGate(home: string, hosts: readonly string[]): Promise<HostGate> {
+export async function openHostGate(home: string, hosts: readonly string[], reach?: Reach): Promise<HostGate> {
   const allowed = allowList(hosts);
   const folder = join(home, 'kennel', 'gates', randomUUID());
+  const refused = new Map<string, Target>();
+  const counted = createRefusedHosts(none);
   const egress = new EgressProxy({
-    allows: (address) => isPublicAddress(address),
-    isMirror: () => false,
-    isPlain: () => false,
+    ...(reach ?? { ...PUBLIC, lookups: createSlots(2) }),
     admission: createAdmission({ listed: () => allowed, store: null }),
-    cache: null,
     traffic: createTrafficCount(none),
-    resolve: systemResolver,
-    lookups: createSlots(2),
-    refused: createRefusedHosts(none),
+    refused: {
+      ...counted,
+      count(target) {
+        if (refused.size < MOST_REFUSED) refused.set(`${target.host}:${target.port}`, target);
+        return counted.count(target);
+      },
+    },
     idleMs: IDLE_MS,
     log: silent,
   });
@@ -57,7 +74,7 @@ export async function openHostGate(home: string, hosts: readonly string[]): Prom
     throw error;
   }
   egress.server.on('error', () => {});
-  return { folder, close };
+  return { folder, refused: () => [...refused.values()], close };
 }
 
 const FORWARD = `
@@ -73,7 +90,11 @@ const FORWARD = `
 
 /** The same command with a proxy in its container that leads to the gate. */
 export const throughGate = (argv: readonly string[]): string[] => [
-  'node',
+  // the Node of a repository may be an old one
+  'sh',
+  '-c',
+  'exec "$(command -v /opt/fetch/bin/node || command -v node)" "$@"',
+  'gate',
   '--input-type=module',
   '-e',
   FORWARD,

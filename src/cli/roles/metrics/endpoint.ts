@@ -1,8 +1,9 @@
 import { createServer, type Server } from 'node:http';
 import type { Config } from '../../../config.ts';
+import { onUntranslated } from '../../../domain/texts/say.ts';
 import { VERSION } from '../../../installation.ts';
 import { createLog } from '../../../log.ts';
-import { buildInfo } from '../../../telemetry/metrics.ts';
+import { buildInfo, untranslated } from '../../../telemetry/metrics.ts';
 import { scrape, startCounting } from '../../../telemetry/registry.ts';
 import type { OwnRole } from '../../instance/home/state-file.ts';
 import { freePort } from '../../instance/servers/ports.ts';
@@ -50,6 +51,8 @@ export async function openMetrics(config: Config, roles: readonly OwnRole[]): Pr
     return null;
   }
   startCounting();
+  // two letters: a closed list
+  onUntranslated((tag) => untranslated.add({ language: /^[a-z]{2}$/.test(tag) ? tag : 'other' }));
   buildInfo.set({ version: VERSION }, 1);
   return {
     sdkAddress,

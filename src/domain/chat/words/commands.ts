@@ -36,8 +36,40 @@ const words: Record<Command, readonly string[]> = {
   no: ['no', 'n', 'nope', 'no thanks', 'deny', 'reject', '👎', '❌'],
 };
 
+/**
+ * The same in the other languages of our texts. Each is nothing else when it is a whole message. French
+ * `annuler` stops, and does not undo, because it says both.
+ */
+const wordsElsewhere: Partial<Record<Command, readonly string[]>> = {
+  stop: [
+    ...['stopp', 'halt an', 'anhalten', 'abbrechen', 'hör auf'],
+    ...['para', 'detente', 'detener', 'cancelar', 'cancela'],
+    ...['pare', 'parar', 'pára'],
+    ...['arrête', 'arrete', 'arrêter', 'annule', 'annuler'],
+    ...['रुको', 'रुकिए', 'रोको', 'रोकिए', 'बंद करो'],
+  ],
+  status: ['was läuft', 'was läuft gerade', 'estado', 'statut', 'état', 'स्थिति'],
+  help: ['hilfe', 'ayuda', 'ajuda', 'aide', 'मदद', 'सहायता'],
+  yes: [
+    ...['ja', 'ja bitte', 'jawohl', 'erlauben'],
+    ...['sí', 'si', 'sí por favor', 'sí, por favor', 'vale', 'permitir'],
+    ...['sim', 'sim por favor', 'sim, por favor', 'pode'],
+    ...['oui', 'oui stp', "d'accord", 'vas-y', 'autoriser'],
+    ...['हाँ', 'हां', 'जी', 'जी हाँ', 'जी हां', 'हाँ जी', 'हां जी', 'ठीक है'],
+  ],
+  no: [
+    ...['nein', 'nein danke', 'nein, danke', 'nee', 'ablehnen'],
+    ...['no gracias', 'no, gracias'],
+    ...['não', 'nao', 'não obrigado', 'não, obrigado', 'não obrigada', 'não, obrigada'],
+    ...['non', 'non merci', 'non, merci', 'refuser'],
+    ...['नहीं', 'नही', 'जी नहीं', 'ना', 'मत करो'],
+  ],
+};
+
 const byWord = new Map<string, Command>(
-  Object.entries(words).flatMap(([command, list]) => list.map((word) => [word, command as Command])),
+  [words, wordsElsewhere].flatMap((each) =>
+    Object.entries(each).flatMap(([command, list]) => list.map((word) => [word, command as Command] as const)),
+  ),
 );
 
 /** No command is longer. These rules run on every message, before any limit, so a pasted log must not reach them. */
@@ -46,7 +78,7 @@ const LONGEST_COMMAND = 200;
 export const isTooLong = (text: string): boolean => text.length > LONGEST_COMMAND;
 
 /** Without the punctuation that closes a sentence. */
-const withoutFullStop = (text: string): string => text.replace(/(?<![.!\s])[.!\s]+$/, '');
+const withoutFullStop = (text: string): string => text.replace(/(?<![.!।\s])[.!।\s]+$/, '').replace(/^[¡¿]/, '');
 
 /**
  * A message in the form in which it is compared with words: lower case, one blank between words, without a slash before
@@ -54,14 +86,14 @@ const withoutFullStop = (text: string): string => text.replace(/(?<![.!\s])[.!\s
  */
 export function plainWords(text: string): string {
   if (isTooLong(text)) return '';
-  const words = text.trim().toLowerCase().replace(/\s+/g, ' ').replace(/’/g, "'");
-  return words.replace(/(?<![.!?,;:\s])[.!?,;:\s]+$/, '').replace(/^\//, '');
+  const words = text.trim().normalize('NFC').toLowerCase().replace(/\s+/g, ' ').replace(/’/g, "'");
+  return words.replace(/(?<![.!?,;:।\s])[.!?,;:।\s]+$/, '').replace(/^[/¡¿]/, '');
 }
 
 /** The command that a whole message is, or null. Case and closing punctuation do not count. */
 export function parseCommand(text: string): Command | null {
   if (isTooLong(text)) return null;
-  const plain = text.trim().toLowerCase().replace(/\s+/g, ' ').replace(/’/g, "'");
+  const plain = text.trim().normalize('NFC').toLowerCase().replace(/\s+/g, ' ').replace(/’/g, "'");
   // an emoji has skin tones and variants that no list covers
   return byWord.get(plain) ?? byWord.get(withoutFullStop(plain)) ?? (plain === '??' ? 'help' : reactionAnswer(plain));
 }
@@ -209,8 +241,12 @@ export const askAgainText = (taken: readonly string[]): string =>
     ? `From now on I ask again before: ${taken.join(', ')}.`
     : 'Nothing of that was allowed for good in this chat, so I ask anyway.';
 
+const alwaysWords = ['always', 'immer', 'siempre', 'sempre', 'toujours', 'हमेशा'];
 const yesAll = ['yes all', 'yes to all', 'allow all', 'approve all', 'yes always', 'y all', 'all yes'];
-const skips = ['skip', 'skip it', 'skip this', 'skip that', 'skip this one', 'pass', '⏭'];
+const skips = [
+  ...['skip', 'skip it', 'skip this', 'skip that', 'skip this one', 'pass', '⏭'],
+  ...['überspringen', 'omitir', 'pular', 'passer', 'छोड़ो', 'छोड़ दो'],
+];
 
 /** The decision that a whole reply to an approval is, or null: "yes, but not the tests" decides nothing. */
 export function parseApproval(text: string): ApprovalAnswer | null {
@@ -220,6 +256,7 @@ export function parseApproval(text: string): ApprovalAnswer | null {
     return { decision: command === 'yes' ? 'allow' : 'deny', remember: false, skip: false };
   const plain = text
     .trim()
+    .normalize('NFC')
     .toLowerCase()
     .replace(/\ufe0f/g, '')
     .replace(/,\s*|\s+/g, ' ');
@@ -229,7 +266,7 @@ export function parseApproval(text: string): ApprovalAnswer | null {
     return isSink(sink) ? { decision: 'allow', remember: false, skip: false, always: sink } : null;
   if (/^(?:(?:yes|allow) )?always (?:for|in) this project$/.test(words))
     return { decision: 'allow', remember: false, skip: false, inProject: true };
-  if (words === 'always') return { decision: 'allow', remember: false, skip: false, always: 'asked' };
+  if (alwaysWords.includes(words)) return { decision: 'allow', remember: false, skip: false, always: 'asked' };
   if (yesAll.includes(words) || /^👍\p{Emoji_Modifier}? all$/u.test(words))
     return { decision: 'allow', remember: true, skip: false };
   return skips.includes(words) ? { decision: 'deny', remember: false, skip: true } : null;
@@ -237,7 +274,7 @@ export function parseApproval(text: string): ApprovalAnswer | null {
 
 /** Words that begin an answer of a person who does not know how to answer. */
 const ANSWERING =
-  /^(?:yes|yeah|yep|yup|sure|ok|okay|fine|no|nope|nah|never|do it|don't|do not|go ahead|go on|allow|approved?|deny|reject|accept|skip|maybe|later|wait|both|neither|none)\b/i;
+  /^(?:yes|yeah|yep|yup|sure|ok|okay|fine|no|nope|nah|never|do it|don't|do not|go ahead|go on|allow|approved?|deny|reject|accept|skip|maybe|later|wait|both|neither|none|ja|jep|klar|nein|nee|später|warte|sí|claro|vale|luego|espera|sim|não|depois|oui|ouais|non|attends|हाँ|हां|जी|नहीं|रुको)(?![\p{L}\p{M}\p{N}_])/iu;
 const WORDS_OF_AN_ANSWER = 5;
 
 /**

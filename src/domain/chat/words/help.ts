@@ -1,3 +1,4 @@
+import { english, type Say } from '../../texts/say.ts';
 import { parseCommand, plainWords } from './commands.ts';
 
 /** The parts of the set-up that decide what is worth trying. */
@@ -9,36 +10,26 @@ export interface SetUp {
 }
 
 /** Three messages to send as they are, each with what it shows. */
-export function thingsToTry({ practice, tasks }: SetUp): string[] {
-  if (practice)
-    return [
-      '`ask me about lunch`: a question that waits for you, also while everything is stopped',
-      tasks
-        ? '`create workspace demo`, then `task`: a coding task in a container, which asks you something'
-        : '`count to 100`, and `stop` in the middle of it',
-      '`every minute`: a schedule that runs while nobody looks; `stop schedule` ends it',
-    ];
-  return [
-    tasks
-      ? '`make a workspace named demo, and in it a page that shows the time`: a coding task in a container, which reports when it is done'
-      : '`ask me three questions, one after the other, and guess my job`: a question waits for you, also while everything is stopped',
-    '`read https://example.com and tell me what it is for`: a page, in short',
-    '`every weekday at 8:30, tell me which day it is`: a schedule that runs while nobody looks',
-  ];
+export function thingsToTry({ practice, tasks }: SetUp, say: Say = english): string[] {
+  if (practice) return [say('try.lunch'), say(tasks ? 'try.task' : 'try.count'), say('try.minute')];
+  return [say(tasks ? 'try.page' : 'try.job'), say('try.read'), say('try.weekday')];
 }
 
-const numbered = (setUp: SetUp): string[] => thingsToTry(setUp).map((thing, index) => `${index + 1}. ${thing}`);
+const numbered = (setUp: SetUp, say: Say): string[] =>
+  thingsToTry(setUp, say).map((thing, index) => `${index + 1}. ${thing}`);
 
 /** The reply to a greeting at the beginning of a conversation. */
-export const greetingText = (setUp: SetUp, name?: string): string =>
-  [
-    `Hello${name ? `, ${name}` : ''}! Write what you need in your own words.${setUp.practice ? ' No real model is set up yet, so the practice model answers.' : ''}`,
+export function greetingText(setUp: SetUp, name?: string, say: Say = english): string {
+  const hello = name ? say('hello.named', { name }) : say('hello.plain');
+  return [
+    setUp.practice ? `${hello} ${say('hello.practice')}` : hello,
     '',
-    'Three things to try:',
-    ...numbered(setUp),
+    say('hello.try'),
+    ...numbered(setUp, say),
     '',
-    '`help` shows what else there is.',
+    say('hello.help'),
   ].join('\n');
+}
 
 /** The topics of `help`. */
 export type HelpTopic = 'tasks' | 'schedules' | 'trust';
@@ -79,15 +70,15 @@ export interface HelpLine {
 }
 
 /** What to try first, and the words that everybody needs: what is read at a glance on a phone. */
-export const shortHelp = (setUp: SetUp): string =>
+export const shortHelp = (setUp: SetUp, say: Say = english): string =>
   [
-    'Write what you need in your own words, for example:',
+    say('help.write'),
     // without what each shows
-    ...numbered(setUp).map((thing) => thing.replace(/`: .*/, '`')),
+    ...numbered(setUp, say).map((thing) => thing.replace(/`\s?: .*/, '`')),
     '',
-    '`stop` ends what runs, `status` shows it, `undo` takes the last change back, `/new` begins anew. I ask before anything risky: yes, no or "always".',
+    say('help.words'),
     '',
-    'More: `help tasks`, `help schedules`, `help trust`, `help all`.',
+    say('help.more'),
   ].join('\n');
 
 /** Everything about one topic, or about all. */

@@ -132,10 +132,13 @@ export function offeredAnswer(
   const named = targetOf(text, asked);
   const reply = named?.reply ?? text;
   if (isNo(reply)) return 'no';
-  if (isDecision(reply)) return /^\s*(?:yes|y|\/?more)\b/i.test(reply) ? 'other' : null;
+  if (isDecision(reply)) return OFFERED.test(reply) ? 'other' : null;
   const choices = asked.filter(({ kind, options }) => kind === 'question' && options.length > 0);
   return choices.length > 0 && isBare(text, choices) ? 'other' : null;
 }
+
+/** The words of our questions that are no refusal. */
+const OFFERED = /^\s*(?:yes|y|\/?more|ja|sí|sim|oui|हाँ)(?![\p{L}\p{M}\p{N}_])/iu;
 
 const isNo = (reply: string): boolean => parseApproval(reply)?.decision === 'deny';
 const isMore = (reply: string): boolean => /^\/?more[.!]?$/i.test(reply.trim());

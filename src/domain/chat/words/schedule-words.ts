@@ -1,6 +1,7 @@
 import { nextFirings } from '../../cron.ts';
 import { isInterval, isOnce, momentOfOnce, readInterval } from '../../firings.ts';
 import { type PlacedDays, placedDays } from '../../placed-days.ts';
+import { english, type Say } from '../../texts/say.ts';
 import { DAY, HOUR, MINUTE, repeatedTime, SECOND } from '../../time.ts';
 import { isTooLong } from './commands.ts';
 
@@ -112,13 +113,38 @@ const RANGES = [[0, 59] as const, [0, 23] as const, [1, 31] as const, [1, 12] as
 /** With more times of a day the words name minutes and hours apart. */
 const TIMES_NAMED = 4;
 
-/** A schedule for people, in the grammar of `parseSchedule`: `every weekday at 8:30`, `every 2 hours`. */
-export function scheduleInWords(schedule: string): string {
+/**
+ * A schedule for people, in the grammar of `parseSchedule`: `every weekday at 8:30`, `every 2 hours`. What is unusual is
+ * said in English.
+ */
+export function scheduleInWords(schedule: string, say: Say = english): string {
+  if (isOnce(schedule)) return onceInWords(schedule, say);
+  return usualInWords(schedule, say) ?? inEnglish(schedule);
+}
+
+/** The schedules that people have most; null for every other one. */
+function usualInWords(schedule: string, say: Say): string | null {
+  const [, every, unit] = /^(?:\*(?:\/(\d+))? \*|0 \*(?:\/(\d+))?) \* \* \*$/.exec(schedule) ?? [];
+  if (/^\*(?:\/\d+)? \* \* \* \*$/.test(schedule)) return say('every.minutes', { count: Number(every ?? 1) });
+  if (/^0 \*(?:\/\d+)? \* \* \*$/.test(schedule)) return say('every.hours', { count: Number(unit ?? 1) });
+  const [, minute, hour, weekdays] = /^(\d+) (\d+(?:,\d+){0,3}) \* \* ([A-Z0-7*,-]+)$/.exec(schedule) ?? [];
+  if (minute === undefined) return null;
+  const times = say.list(hour!.split(',').map((each) => `${Number(each)}:${pad(Number(minute))}`));
+  const days = weekdays === '*' ? [] : [...new Set(valuesOf(weekdays!, 4).map((day) => day % 7))];
+  if (days.length % 7 === 0) return say('every.day', { times });
+  if (isWeekdays(days)) return say('every.weekday', { times });
+  return say('every.days', { days: say.list(days.map((day) => dayName(day, say))), times });
+}
+
+/** 1 February 2026 was a Sunday. */
+const dayName = (day: number, say: Say): string =>
+  new Date(Date.UTC(2026, 1, 1 + day)).toLocaleDateString(say.locale, { weekday: 'long', timeZone: 'UTC' });
+
+function inEnglish(schedule: string): string {
   if (isInterval(schedule)) {
     const { every, days } = readInterval(schedule);
     return intervalInWords(every) + (days.length > 0 ? ` on ${daysInWords(days)}` : '');
   }
-  if (isOnce(schedule)) return onceInWords(schedule);
   const placed = placedDays(schedule);
   const fields = schedule.split(' ');
   if (placed) fields.splice(2, 3, '*', fields[3] ?? '*', '*');
@@ -144,11 +170,11 @@ export function scheduleInWords(schedule: string): string {
 }
 
 /** `once, on Mon 30 Nov 2026 at 09:00`: as a clock shows it. */
-function onceInWords(schedule: string): string {
+function onceInWords(schedule: string, say: Say): string {
   const wall = momentOfOnce(schedule, 'UTC').at;
   const day = { weekday: 'short', day: 'numeric', month: 'short', year: 'numeric', timeZone: 'UTC' } as const;
-  const [date, time] = [new Date(wall).toLocaleDateString('en-GB', day), new Date(wall).toISOString().slice(11, 16)];
-  return `once, on ${date.replace(',', '')} at ${time}`;
+  const date = new Date(wall).toLocaleDateString(say.locale, day).replace(',', '');
+  return say('every.once', { date, time: new Date(wall).toISOString().slice(11, 16) });
 }
 
 function intervalInWords(ms: number): string {
@@ -163,26 +189,32 @@ const UNITS = [['day', DAY] as const, ['hour', HOUR] as const, ['minute', MINUTE
 export function scheduleWithNext(
   { schedule, timeZone, enabled }: { schedule: string; timeZone: string; enabled: boolean },
   now: Date,
+  say: Say = english,
 ): string {
   const next = enabled ? nextFirings(schedule, timeZone, now, 1)[0] : undefined;
-  const when = next ? `next ${momentInWords(next, timeZone, now)}` : enabled ? 'which is over' : 'switched off';
-  return next && isOnce(schedule) ? scheduleInWords(schedule) : `${scheduleInWords(schedule)}, ${when}`;
+  const often = scheduleInWords(schedule, say);
+  if (!next) return say(enabled ? 'every.over' : 'every.off', { often });
+  return isOnce(schedule) ? often : say('every.next', { often, when: momentInWords(next, timeZone, now, say) });
 }
 
 /**
  * A moment to come: `at 14:05`, `on Thu 26 Nov at 14:05`, with the year where it is another. UTC is named, because it is
  * seldom the person's own zone.
  */
-export function momentInWords(at: Date, timeZone: string, now: Date): string {
-  const part = (date: Date, shown: Intl.DateTimeFormatOptions) => date.toLocaleString('en-GB', { timeZone, ...shown });
+export function momentInWords(at: Date, timeZone: string, now: Date, say: Say = english): string {
+  const part = (when: Date, shown: Intl.DateTimeFormatOptions) =>
+    when.toLocaleString(say.locale, { timeZone, ...shown });
   const day: Intl.DateTimeFormatOptions = { weekday: 'short', day: 'numeric', month: 'short' };
-  const [year, thisYear] = [part(at, { year: 'numeric' }), part(now, { year: 'numeric' })];
-  const date = part(at, day).replace(',', '');
-  const on = year !== thisYear ? `on ${date} ${year} ` : date === part(now, day).replace(',', '') ? '' : `on ${date} `;
+  const year = { year: 'numeric' } as const;
+  const isThisYear = part(at, year) === part(now, year);
+  // English has no comma in it
+  const date = `${part(at, day).replace(',', '')}${isThisYear ? '' : ` ${part(at, year)}`}`;
+  const isToday = isThisYear && date === part(now, day).replace(',', '');
+  const clock = part(at, { hour: '2-digit', minute: '2-digit', hourCycle: 'h23' });
+  const time = timeZone === 'UTC' ? `${clock} UTC` : clock;
   const repeated = repeatedTime(at.getTime(), timeZone);
-  const which = repeated ? ` (the ${repeated} of two, because clocks go back)` : '';
-  const time = part(at, { hour: '2-digit', minute: '2-digit', hourCycle: 'h23' });
-  return `${on}at ${time}${timeZone === 'UTC' ? ' UTC' : ''}${which}`;
+  const which = repeated ? ` ${say(repeated === 'first' ? 'moment.first' : 'moment.second')}` : '';
+  return `${isToday ? say('moment.at', { time }) : say('moment.on', { date, time })}${which}`;
 }
 
 /** The values of a field, ascending. */

@@ -1,3 +1,5 @@
+import { TASK_BEGUN } from '../../texts/task-begun.ts';
+
 /** Tool calls as a person reads them among the steps of a turn. */
 
 /** Calls whose result is a sentence of ours, by what they do. */
@@ -21,6 +23,8 @@ const OURS: Record<string, string> = {
   task_resume: 'resuming a coding task',
   task_respond: 'answering a coding task',
   task_bring: 'bringing the work of tasks together',
+  session_take: 'taking over your session',
+  session_give: 'packing a session',
   remember: 'remembering',
   forget: 'forgetting something',
   workflow_create: 'saving a routine',
@@ -113,26 +117,28 @@ const capital = (text: string): string => text.charAt(0).toUpperCase() + text.sl
 /** How the result of a task ends that began together with others. */
 export const BESIDE_OTHERS = 'It works beside the others of this message.';
 
+type Begun = keyof typeof TASK_BEGUN;
+
+const begunInEnglish = (how: Begun, workspace: string): string => TASK_BEGUN[how].replace('{workspace}', workspace);
+
 /**
  * The result of a tool as a person is told it, where no model says it in its own words: without the id of a new task,
  * which only a model needs.
  */
-export function toldToPerson(result: string): string {
+export function toldToPerson(
+  result: string,
+  begun: (how: Begun, workspace: string) => string = begunInEnglish,
+): string {
   const [, workspace, planned] =
     /^Created task tsk_\w+: .* → [\w-]+ in ([\w.-]+)\. (It begins with a plan)?/s.exec(result) ?? [];
   if (workspace === undefined) return withoutIds(result);
-  if (result.endsWith(BESIDE_OTHERS))
-    return `The agents are working in ${workspace}, each on a branch of its own. I write when one is done, and compare them when all are.`;
-  return planned
-    ? `The agent in ${workspace} makes a plan first. It comes here, and nothing is changed before your yes.`
-    : `The agent is working in ${workspace}. I write when it is done.`;
+  if (result.endsWith(BESIDE_OTHERS)) return begun('many', workspace);
+  return begun(planned ? 'plan' : 'one', workspace);
 }
 
 /** Our own words for a model, without the ids and names of tools that only a model needs. */
 export const withoutIds = (text: string): string =>
-  text
-    .replace(/ \((?:wf|wfr|cron|mem|tsk)_[\w-]{1,100}\)/g, '')
-    .replace(/\b[a-z]{1,40}(?:_[a-z]{1,40}){1,4}\b/g, (name) => name.replaceAll('_', ' '));
+  text.replace(OUR_IDS, '').replace(NAMES, (name) => name.replaceAll('_', ' '));
 
 /** Calls that a model corrects by itself (`prepareCall` in src/tools/registry.ts): nobody else has to know. */
 const CORRECTED = /^(?:The arguments of \S{1,100} are not |There is no tool ")/;

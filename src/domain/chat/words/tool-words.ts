@@ -2,6 +2,7 @@ import { parseGroupOrder } from '../groups.ts';
 import { parseBringIn } from './bring-in.ts';
 import { isTooLong, plainWords } from './commands.ts';
 import { parseBring, parseTogether } from './race-words.ts';
+import { parseGive, parseTake } from './session-words.ts';
 import { parseShip } from './ship-words.ts';
 
 /** Messages whose words say which tool is meant, so that no model has to be asked. */
@@ -15,6 +16,8 @@ interface NamedTool {
     | 'task_create'
     | 'task_bring'
     | 'ship'
+    | 'session_take'
+    | 'session_give'
     | 'register_group';
   arguments: object;
 }
@@ -44,7 +47,12 @@ function toolInWords(text: string): NamedTool | null {
   const app = parseApp(text);
   if (app) return { name: 'app_control', arguments: app };
   // with a slash: in a sentence, the words are about something else
-  const group = text.startsWith('/') ? parseGroupOrder(text) : null;
+  const slashed = text.startsWith('/');
+  const take = slashed ? parseTake(text) : null;
+  if (take) return { name: 'session_take', arguments: take };
+  const give = slashed ? parseGive(text) : null;
+  if (give) return { name: 'session_give', arguments: give };
+  const group = slashed ? parseGroupOrder(text) : null;
   if (group) return { name: 'register_group', arguments: group };
   const schedule = parseScheduleRemoval(text);
   return schedule === null ? null : { name: 'cron_delete', arguments: { cron: schedule } };
@@ -85,6 +93,16 @@ const UNDOES: Record<string, 'one' | 'all' | 'redo'> = {
   redo: 'redo',
   'redo it': 'redo',
   'redo that': 'redo',
+  // `annuler` is left out: it stops what runs
+  rückgängig: 'one',
+  'rückgängig machen': 'one',
+  deshacer: 'one',
+  deshaz: 'one',
+  desfazer: 'one',
+  desfaz: 'one',
+  défaire: 'one',
+  'वापस लो': 'one',
+  'वापस लीजिए': 'one',
 };
 
 export function parseUndo(text: string): UndoOrder | null {
@@ -101,13 +119,15 @@ export const undoWords = ({ id, workspace }: { id: string; workspace: string }):
 
 /** An order about apps that are left running. `app`: the number in the list, or the id, of one. */
 interface AppOrder {
-  action: 'list' | 'log' | 'stop';
+  action: 'list' | 'log' | 'preview' | 'stop';
   app?: string;
 }
 
 export function parseApp(text: string): AppOrder | null {
   const words = plainWords(text);
   if (words === 'apps') return { action: 'list' };
+  const [preview, previewed] = /^(?:app )?preview(?: (\d{1,2}))?$/.exec(words) ?? [];
+  if (preview) return { action: 'preview', ...(previewed && { app: previewed }) };
   // `stop 2` is about a coding task
   const named = /^(?:app )?(log|stop) (app-[a-f0-9]{6})$|^app (log|stop) (\d{1,2})$/.exec(words);
   if (named) return { action: (named[1] ?? named[3]) as 'log' | 'stop', app: (named[2] ?? named[4])! };

@@ -1,6 +1,7 @@
 import { factsOf, hasModel } from '../../../../kennel/agents/registry.ts';
 import type { AgentName } from '../../../contracts/kennel.ts';
 import type { ModelLimit } from '../../../contracts/task.ts';
+import { english, type Say } from '../../texts/say.ts';
 import { clockTime } from '../../time.ts';
 import { loginsOf } from './agent-settings.ts';
 import type { Readiness } from './agents.ts';
@@ -30,19 +31,15 @@ export function limitNotice(
   { harness, workspace }: Limited,
   limit: ModelLimit,
   { zone, others }: { zone: string; others: AgentName[] },
+  say: Say = english,
 ): string {
   const { label } = factsOf(harness);
   const time = opens(limit, zone);
   const [other] = others;
-  const ways = `${other ? `\`now ${other}\` goes on with ${factsOf(other).label}, ` : ''}\`now\` tries at once, \`stop\` ends it.`;
-  const which = `The agent in ${workspace} waits: `;
-  if (limit.kind === 'budget')
-    return `${which}the budget of this chat's coding tasks for today is used up. I go on at ${time}, when the day is over; \`stop\` ends it.`;
-  if (limit.kind === 'overload')
-    return `${which}the model of ${label} is overloaded. I try again by myself until it answers, next at ${time}; ${ways}`;
-  if (!limit.named)
-    return `${which}${label} is at its limit and does not say until when. I try again at ${time}, and go on by myself; ${ways}`;
-  return `${which}${label} is at its limit until ${time}. I go on then; ${ways}`;
+  const ways = other ? say('limit.other', { name: other, agent: factsOf(other).label }) : say('limit.ways');
+  if (limit.kind === 'budget') return say('limit.budget', { workspace, time });
+  const text = limit.kind === 'overload' ? 'limit.overload' : limit.named ? 'limit.named' : 'limit.unnamed';
+  return say(text, { workspace, agent: label, time, ways });
 }
 
 /** Ready agents that use another account than this one, the preferred one first. */

@@ -45,12 +45,14 @@ interface Evidence {
   /** null: they were not run */
   before: TestRun | null;
   edits: TestEdits;
+  /** tests that are known to pass only sometimes */
+  flaky?: readonly string[];
 }
 
 const NAMES_SHOWN = 5;
 const NAME_CHARS = 120;
 
-export function verdictOf({ after, before, edits }: Evidence): Verdict {
+export function verdictOf({ after, before, edits, flaky = [] }: Evidence): Verdict {
   const countsOf = (run: TestRun | null) => ({
     passed: countOf(run, 'passed'),
     failed: countOf(run, 'failed'),
@@ -78,6 +80,13 @@ export function verdictOf({ after, before, edits }: Evidence): Verdict {
   const fresh = failed.filter((name) => !failedBefore.has(name));
   const old = failed.filter((name) => failedBefore.has(name));
   const oldText = old.length > 0 ? [`${tests(old.length)} failed before it, too: ${list(old)}.`] : [];
+  if (fresh.length > 0 && fresh.every((name) => flaky.includes(name)))
+    return result('partly', `, but ${tests(fresh.length)} ${fresh.length === 1 ? 'fails' : 'fail'} now and then`, [
+      `Known to pass only sometimes: ${list(fresh)}.`,
+      ...oldText,
+      ...gone,
+      ...edited,
+    ]);
   if (fresh.length === 0)
     return result('partly', `, and ${tests(old.length)} ${old.length === 1 ? 'fails' : 'fail'} as before`, [
       ...oldText,
@@ -172,12 +181,16 @@ const wasBroken = (run: TestRun | null): boolean =>
  * The tests that fail and did not fail before; empty where the command fails and names none. Null when nothing shows
  * that the task broke any: without a result of before, the failures may be older.
  */
-export function brokenTests({ after, before }: Pick<Evidence, 'after' | 'before'>): string[] | null {
+export function brokenTests({
+  after,
+  before,
+  flaky = [],
+}: Pick<Evidence, 'after' | 'before' | 'flaky'>): string[] | null {
   if (after?.state !== 'ended' || (before?.state !== 'ended' && before?.state !== 'no tests')) return null;
   const failed = after.cases.flatMap(nameIfFailed);
   if (failed.length === 0) return after.code === 0 || wasBroken(before) ? null : [];
   const failedBefore = new Set(before.cases.flatMap(nameIfFailed));
-  const fresh = failed.filter((name) => !failedBefore.has(name));
+  const fresh = failed.filter((name) => !failedBefore.has(name) && !flaky.includes(name));
   return fresh.length > 0 ? fresh : null;
 }
 

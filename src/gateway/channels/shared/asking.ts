@@ -1,19 +1,15 @@
 import { visible } from '../../../domain/text/evidence.ts';
+import type { Say } from '../../../domain/texts/say.ts';
 import { ago, HOUR } from '../../../domain/time.ts';
 import type { Asked } from '../../../store/chats/messages/outgoing.ts';
-import { APPROVAL_ANSWERS } from '../../../store/turns/questions/question-text.ts';
 
 /** Notes around a message, on every channel that sends messages. */
 
-export const FILE_NOTE = 'The whole text is in the file.';
-export const BEGINNING = `This is the beginning. Say "more" to read on. ${APPROVAL_ANSWERS}`;
-const REMINDER = 'I am still waiting for your answer:';
-
 /** What comes before a question that is asked again. */
-export const leadOf = ({ again }: Pick<Asked, 'again'>): string[] =>
+export const leadOf = ({ again }: Pick<Asked, 'again'>, say: Say): string[] =>
   again === null
     ? []
-    : [again === 'reminder' ? REMINDER : `(Asked on ${again.firstAskedOn}. You can answer here, too.)`];
+    : [again === 'reminder' ? say('answer.waiting') : say('answer.elsewhere', { channel: again.firstAskedOn })];
 
 /** The note on a reply that waited for its channel; null up to an hour. */
 export function ageNote(ms: number, label: string): string | null {

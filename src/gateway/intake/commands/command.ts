@@ -3,6 +3,7 @@ import type { Config } from '../../../config.ts';
 import type { Identity } from '../../../contracts/decision.ts';
 import { plainWords } from '../../../domain/chat/words/commands.ts';
 import type { HelpTopic } from '../../../domain/chat/words/help.ts';
+import type { Say } from '../../../domain/texts/say.ts';
 import type { ThreadTransaction } from '../../../store/chats/thread-transaction.ts';
 import type { Meant } from '../once.ts';
 
@@ -11,6 +12,8 @@ export interface CommandMessage {
   inboxId: string;
   text: string;
   by: Identity;
+  /** our texts in the language of the person */
+  say: Say;
   /** a group chat */
   shared: boolean;
   /** the turn that runs now */

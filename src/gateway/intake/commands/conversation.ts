@@ -12,14 +12,14 @@ const named = (name: ReturnType<typeof parseCommand>) => (text: string) => parse
 export const stop = command({
   help: ['`stop` interrupts what is running; what was done is kept'],
   parse: named('stop'),
-  run: async (_, { tx, turnId, inboxId }) =>
-    turnId ? { arrival: addStop(tx, { turnId, inboxId }), turnId } : 'Nothing is running, so there is nothing to stop.',
+  run: async (_, { tx, say, turnId, inboxId }) =>
+    turnId ? { arrival: addStop(tx, { turnId, inboxId }), turnId } : say('end.nothing'),
 });
 
 export const status = command({
   help: ['`status` says what is running, what it waits for and what it has used'],
   parse: named('status'),
-  run: (_, { tx, config }) => statusText(tx.now, tx.threadId, tx.chatId, config),
+  run: (_, { tx, config, say }) => statusText(tx.now, tx.threadId, tx.chatId, config, say),
 });
 
 /** `text`: made when it is asked for, because it names every command. */
@@ -30,8 +30,8 @@ export const help = (text: (about: AskedHelp | null, context: CommandContext) =>
     run: ({ about }, context) => text(about, context),
   });
 
-const begin = async ({ tx, turnId }: CommandContext): Promise<string> =>
-  turnId ? 'I am still at work. Say `stop` first, then `/new`.' : await beginAnew(tx.now, tx.threadId);
+const begin = async ({ tx, say, turnId }: CommandContext): Promise<string> =>
+  turnId ? say('new.busy') : await beginAnew(tx.now, tx.threadId, say);
 
 export const newConversation = command({
   help: ['`/new` or `clear` begins a new conversation: what was said and read before is left behind'],

@@ -15,10 +15,10 @@ import { type Command, type CommandContext, command, saying } from './command.ts
 
 export const helpOf = async (
   about: AskedHelp | null,
-  { tx, config }: CommandContext,
+  { tx, config, say }: CommandContext,
   commands: readonly Command[],
 ): Promise<string> =>
-  about === null ? shortHelp(await setUpOf(tx.now, config)) : helpText(about, helpLines(commands));
+  about === null ? shortHelp(await setUpOf(tx.now, config), say) : helpText(about, helpLines(commands));
 
 export const helpLines = (commands: readonly Command[]): HelpLine[] =>
   commands.flatMap(({ help, topic }) => help.map((line) => ({ line, topic })));
@@ -29,7 +29,14 @@ export async function setUpOf(db: Db | Tx, config: Config): Promise<SetUp> {
   return { practice: endpointOf(config) === null, tasks: hosts.some(({ alive, ready }) => alive && ready) };
 }
 
-const GREETINGS = ['hi', 'hello', 'hey', 'hallo', 'good morning', 'good afternoon', 'good evening', 'good day'];
+const GREETINGS = [
+  ...['hi', 'hello', 'hey', 'good morning', 'good afternoon', 'good evening', 'good day'],
+  ...['hallo', 'moin', 'servus', 'guten morgen', 'guten tag', 'guten abend'],
+  ...['hola', 'buenas', 'buenos días', 'buenas tardes', 'buenas noches'],
+  ...['oi', 'olá', 'ola', 'bom dia', 'boa tarde', 'boa noite'],
+  ...['salut', 'bonjour', 'bonsoir', 'coucou'],
+  ...['नमस्ते', 'नमस्कार', 'हैलो'],
+];
 
 /** A greeting gets one back, with what can be tried. In a conversation that has begun, it is for the model. */
 export const greeting = command({
@@ -37,8 +44,8 @@ export const greeting = command({
   parse: saying(...GREETINGS, ...GREETINGS.flatMap((words) => [`${words} there`, `${words} fetch`, `${words}, fetch`])),
   mayAnswer: true,
   mayContinue: true,
-  run: async (_, { tx, config, owned, turnId }) => {
+  run: async (_, { tx, config, say, owned, turnId }) => {
     if (turnId || !(await isBlank(tx.now, tx.threadId))) return null;
-    return greetingText(await setUpOf(tx.now, config), owned ? config.FETCH_USER_NAME : undefined);
+    return greetingText(await setUpOf(tx.now, config), owned ? config.FETCH_USER_NAME : undefined, say);
   },
 });

@@ -1,21 +1,29 @@
+import { startBaseline } from '../../../adapters/workflows.ts';
 import type { Identity } from '../../../contracts/decision.ts';
 import { parseEgress } from '../../../domain/chat/words/commands.ts';
+import { parseCheck, parseProfile } from '../../../domain/chat/words/profile-words.ts';
 import { mayTrust } from '../../../domain/consent/policy.ts';
+import { commandsOf, DONE_AS, profileText } from '../../../domain/tasks/checks/project-profile.ts';
 import { shownHost } from '../../../domain/tasks/egress.ts';
 import { findName } from '../../../domain/tasks/workspace-names.ts';
+import { inline } from '../../../domain/text/foreign-text.ts';
 import { suggestion } from '../../../domain/text/nearest.ts';
 import { groupOfChat } from '../../../store/chats/groups.ts';
 import { listShares } from '../../../store/chats/shares.ts';
+import { channelOfChat } from '../../../store/chats/threads/threads.ts';
 import { egressText, revokeRules } from '../../../store/kennel/egress-rules.ts';
+import { projectProfile, sayPart } from '../../../store/kennel/workspaces/project-profiles.ts';
 import {
   activeWorkspace,
   listWorkspaces,
   selectWorkspace,
+  tasksIn,
   type WorkspaceRow,
   workspacesOfChat,
 } from '../../../store/kennel/workspaces/workspaces.ts';
 import type { Tx } from '../../../store/postgres/database.ts';
-import { command, saying } from './command.ts';
+import { openQuestions } from '../../../store/turns/questions/questions.ts';
+import { type CommandContext, command, saying } from './command.ts';
 
 /** The workspaces, which people call projects. */
 
@@ -61,7 +69,68 @@ export const project = command({
     const places = rows.filter((row) => row.name === found);
     const row = places.find(({ host }) => host === config.FETCH_KENNEL_HOST) ?? places[0]!;
     await selectWorkspace(tx.now, tx.chatId, row);
-    return `${found} is the active project now${places.length > 1 ? `, on the host ${row.host}` : ''}: what you ask for is done there.`;
+    const known = await projectProfile(tx.now, { host: row.host, workspace: found });
+    return [
+      `${found} is the active project now${places.length > 1 ? `, on the host ${row.host}` : ''}: what you ask for is done there.`,
+      ...(row.profile || known.checked ? [profileText(found, commandsOf(row.profile, known), known)] : []),
+    ].join('\n');
+  },
+});
+
+/** The project of this name that this person may use, on this machine where it is there; null for another word. */
+async function projectNamed(
+  { tx, by, config }: Pick<CommandContext, 'tx' | 'by' | 'config'>,
+  name: string,
+): Promise<WorkspaceRow | null> {
+  const rows = await reachable(tx.now, tx.chatId, by);
+  const found = findName(name, [...new Set(rows.map((row) => row.name))]);
+  const places = rows.filter((row) => row.name === found);
+  return places.find(({ host }) => host === config.FETCH_KENNEL_HOST) ?? places[0] ?? null;
+}
+
+export const profileCommand = command({
+  topic: 'tasks',
+  help: [
+    '`demo is tested by make check` says how a project is tested, and in the same way how it is installed, built, linted and run; `forget how demo is tested` takes it back; `project demo` shows all of it',
+  ],
+  parse: parseProfile,
+  ownersOnly: () => 'Only the owner says how a project is worked on.',
+  run: async ({ name, part, command: line }, context) => {
+    const row = await projectNamed(context, name);
+    // a sentence about something else
+    if (!row) return null;
+    const { now } = context.tx;
+    const at = { host: row.host, workspace: row.name };
+    const { said } = await projectProfile(now, at);
+    if (line === null && said[part] === undefined)
+      return `You have not said how ${row.name} is ${DONE_AS[part]}. Its files say it.`;
+    await sayPart(now, at, part, line);
+    const after = commandsOf(row.profile, { said: {} })[part];
+    if (line !== null) return `From now on, ${row.name} is ${DONE_AS[part]} by \`${inline(line, 300)}\`.`;
+    return `That is forgotten. ${after === undefined ? `How ${row.name} is ${DONE_AS[part]} is not known now.` : `Its files say \`${inline(after, 300)}\`.`}`;
+  },
+});
+
+export const checkCommand = command({
+  topic: 'tasks',
+  help: [
+    '`check demo` installs and tests a project once, on a copy, and says what is green before anything is changed',
+  ],
+  parse: parseCheck,
+  ownersOnly: () => 'Only the owner has a project installed and tested.',
+  run: async ({ name }, context) => {
+    const row = await projectNamed(context, name);
+    if (!row) return null;
+    const { tx, config, inboxId } = context;
+    const { asked } = await projectProfile(tx.now, { host: row.host, workspace: row.name });
+    const open = (await openQuestions(tx.now, tx.threadId)).find(({ id }) => id === asked?.questionId);
+    if (open) return `That waits for your answer:\n${open.prompt}`;
+    if ((await tasksIn(tx.now, row)).length > 0)
+      return `A task is at work in ${row.name}. Say \`check ${row.name}\` when it is over.`;
+    const channel = await channelOfChat(tx.now, tx.chatId);
+    const check = { host: row.host, workspace: row.name, chatId: tx.chatId, channel, asks: true, by: inboxId };
+    context.afterwards((temporal) => startBaseline(temporal, config, check));
+    return `I check ${row.name} on a copy, and write what I find.`;
   },
 });
 

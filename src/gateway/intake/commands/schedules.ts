@@ -1,10 +1,11 @@
 import { startReminder } from '../../../adapters/workflows.ts';
-import { type Reminder as AskedReminder, parseRemind, readRemind } from '../../../domain/chat/words/reminder.ts';
+import { parseRemind, readRemind } from '../../../domain/chat/words/reminder.ts';
 import { momentInWords, scheduleWithNext } from '../../../domain/chat/words/schedule-words.ts';
 import { parseScheduleRemoval } from '../../../domain/chat/words/tool-words.ts';
 import { describeTime } from '../../../domain/cron.ts';
 import { inputsText } from '../../../domain/routine-inputs.ts';
 import { inline } from '../../../domain/text/foreign-text.ts';
+import type { Say } from '../../../domain/texts/say.ts';
 import { chosenIn, zoneOf } from '../../../store/chats/preferences.ts';
 import type { Tx } from '../../../store/postgres/database.ts';
 import { type Cron, listCrons } from '../../../store/routines/crons.ts';
@@ -49,42 +50,43 @@ export const schedules = command({
     'my reminders',
   ),
   mayAnswer: true,
-  run: async (_, { tx, config }) => {
+  run: async (_, { tx, config, say }) => {
     const entries = await entriesOf(tx.now, tx.chatId);
-    if (entries.length === 0)
-      return 'Nothing runs by itself in this chat. Say for example `every weekday at 8:30, tell me which day it is`, or `remind me to stretch in 20 minutes`.';
+    if (entries.length === 0) return say('schedules.none');
     const zone = await zoneOf(tx.now, tx.chatId, config);
     const lines = entries.map(
-      (entry, index) => `${index + 1}. ${'cron' in entry ? cronText(entry) : reminderText(entry.reminder, zone)}`,
+      (entry, index) =>
+        `${index + 1}. ${'cron' in entry ? cronText(entry, say) : reminderText(entry.reminder, zone, say)}`,
     );
-    return [...lines, '`schedules remove 1` ends the first one.'].join('\n');
+    return [...lines, say('schedules.remove')].join('\n');
   },
 });
 
-function cronText({ cron, routine }: Extract<Entry, { cron: Cron }>): string {
+function cronText({ cron, routine }: Extract<Entry, { cron: Cron }>, say: Say): string {
   const { name, schedule, time_zone: timeZone, enabled } = cron;
   const gives = inputsText(cron.inputs);
   // people often give a schedule and its routine one name
   const runs = cron.rrule !== null || routine === name ? '' : ` (${routine})`;
-  const words = scheduleWithNext({ schedule, timeZone, enabled }, new Date());
+  const words = scheduleWithNext({ schedule, timeZone, enabled }, new Date(), say);
   return `${inline(name, 80)}${runs}${gives && ` with ${gives}`}: ${words}`;
 }
 
-const reminderText = ({ what, due_at }: Reminder, timeZone: string): string =>
-  `reminder: ${inline(what, 80)}, ${momentInWords(due_at, timeZone, new Date())}`;
+const reminderText = ({ what, due_at }: Reminder, timeZone: string, say: Say): string =>
+  say('reminder.entry', { what: inline(what, 80), when: momentInWords(due_at, timeZone, new Date(), say) });
 
 export const removeSchedule = command({
   help: [],
   parse: parseScheduleRemoval,
   run: async (wanted, context) => {
+    const { say } = context;
     const { now, chatId } = context.tx;
     const entries = await entriesOf(now, chatId);
     const entry = entries.find((each) => namesOf(each).includes(wanted.toLowerCase())) ?? entries[Number(wanted) - 1];
-    if (!entry) return `Nothing of the name ${wanted} runs by itself here. Say \`schedules\` to see what does.`;
+    if (!entry) return say('schedules.unknown', { name: wanted });
     // a schedule is ended by its tool, which may have to ask; a reminder does nothing but speak
     if ('cron' in entry) return toolTurn(context, `schedules remove ${entry.cron.name}`);
     await removeReminder(now, entry.reminder.id);
-    return `I will not remind you of this: ${inline(entry.reminder.what)}`;
+    return say('reminder.gone', { what: inline(entry.reminder.what) });
   },
 });
 
@@ -96,25 +98,18 @@ const namesOf = (entry: Entry): string[] =>
 /** Most reminders of a chat that wait. */
 const MOST_REMINDERS = 100;
 
-const REMINDER_EXAMPLES =
-  'Say for example `remind me to stretch in 20 minutes`, `remind me to call Ann at 9:00 tomorrow` or `remind me on Friday to pay the rent`.';
-
-const REMINDER_PROBLEMS: Record<Extract<AskedReminder, { problem: string }>['problem'], string> = {
-  what: 'What shall I remind you of?',
-  when: 'I did not find a time in that.',
-  past: 'That time is over.',
-};
-
 export const remind = command({
   topic: 'schedules',
   help: ['`remind me to stretch in 20 minutes` or `remind me at 9:00 tomorrow to call Ann` says it then, once'],
   parse: parseRemind,
-  run: async (asked, { tx, config, shared, owned, afterwards }) => {
+  run: async (asked, { tx, config, say, shared, owned, afterwards }) => {
     const { language, timeZone: zone = config.FETCH_TIME_ZONE } = (await chosenIn(tx.now, tx.chatId)).preferences;
     const read = await readRemind(asked, tx.at, { timeZone: zone, language });
     if (read === null) return null;
-    if ('problem' in read)
-      return `${REMINDER_PROBLEMS[read.problem]} ${REMINDER_EXAMPLES}${read.problem === 'what' ? '' : ` Here it is ${describeTime(tx.at, zone)}.`}`;
+    if ('problem' in read) {
+      const here = read.problem === 'what' ? [] : [say('reminder.here', { time: describeTime(tx.at, zone) })];
+      return [say(`reminder.${read.problem}`), say('reminder.examples'), ...here].join(' ');
+    }
     const waiting = (await remindersOf(tx.now, tx.chatId)).length;
     if (waiting >= MOST_REMINDERS)
       return `${waiting} reminders wait in this chat, and no more than ${MOST_REMINDERS} are allowed. \`schedules\` lists them.`;
@@ -122,7 +117,7 @@ export const remind = command({
     const sources = shared && !owned ? [{ kind: 'member' as const, label: 'a reminder' }] : [];
     const reminder = await insertReminder(tx.now, { chatId: tx.chatId, what: read.what, dueAt: read.at, sources });
     afterwards((temporal) => startReminder(temporal, reminder));
-    const moved = read.leftOut ? ' (clocks go forward over the time that you said)' : '';
-    return `I will remind you ${momentInWords(read.at, zone, tx.at)}${moved}: ${read.what}`;
+    const when = [momentInWords(read.at, zone, tx.at, say), ...(read.leftOut ? [say('reminder.moved')] : [])].join(' ');
+    return say('reminder.will', { when, what: read.what });
   },
 });

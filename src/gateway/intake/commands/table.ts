@@ -12,10 +12,10 @@ import { greeting, helpOf } from './help.ts';
 import { forget, memories } from './memories.ts';
 import { chooseModel, model } from './model.ts';
 import { preferences, signCommand } from './preferences.ts';
-import { egressCommand, project, projects } from './projects.ts';
+import { checkCommand, egressCommand, profileCommand, project, projects } from './projects.ts';
 import { remind, removeSchedule, schedules } from './schedules.ts';
 import { choice, orderCommand, tasks, tellCommand, together } from './tasks.ts';
-import { apps, bringIn, ship, undo } from './tools.ts';
+import { apps, bringIn, give, ship, take, undo } from './tools.ts';
 import { askAgain, autonomy, judged, plan, plans, rules } from './trust.ts';
 import { shareCommand, telegramCommand, trustedCommand } from './trusted.ts';
 
@@ -29,6 +29,8 @@ export const COMMANDS: readonly Command[] = [
   bringIn,
   projects,
   project,
+  profileCommand,
+  checkCommand,
   plans,
   plan,
   together,
@@ -36,6 +38,8 @@ export const COMMANDS: readonly Command[] = [
   tasks,
   undo,
   ship,
+  take,
+  give,
   apps,
   remind,
   schedules,

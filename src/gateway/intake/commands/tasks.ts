@@ -3,7 +3,8 @@ import type { Arrival } from '../../../contracts/conversation.ts';
 import { parseTaskOrder, parseTell, type TaskOrder } from '../../../domain/chat/words/commands.ts';
 import { bringWords, parseChoice, parseTogether } from '../../../domain/chat/words/race-words.ts';
 import { inline } from '../../../domain/text/foreign-text.ts';
-import { ago, span } from '../../../domain/time.ts';
+import type { Say } from '../../../domain/texts/say.ts';
+import { DAY, HOUR, MINUTE, span } from '../../../domain/time.ts';
 import { cut } from '../../../store/chats/ids.ts';
 import { listHosts } from '../../../store/kennel/hosts.ts';
 import { heardWhen, tellTask, WORDS_CHARS } from '../../../store/kennel/tasks/task-words.ts';
@@ -31,7 +32,7 @@ export const tasks = command({
   help: ['`tasks` lists the coding tasks of this chat'],
   parse: saying('tasks', 'list tasks', 'show tasks', 'my tasks'),
   mayAnswer: true,
-  run: async (_, { tx }) => {
+  run: async (_, { tx, say }) => {
     const live = await tasksOfChat(tx.now, tx.chatId, { live: true, limit: LIVE_SHOWN });
     const over = (await tasksOfChat(tx.now, tx.chatId, { limit: LIVE_SHOWN + OVER_SHOWN }))
       .filter((task) => task.ended_at !== null)
@@ -42,30 +43,43 @@ export const tasks = command({
     const numbered = (line: (task: Task) => string) => (task: Task) => `- ${numbers.get(task.id)}: ${line(task)}`;
     const named = live.length > 1 ? ` ${numbers.get(first!.id)}` : '';
     return [
-      ...(first ? live.map(numbered(liveLine)) : ['No coding task is under way in this chat.']),
-      ...(first ? [`\`pause${named}\` freezes it, \`stop${named}\` ends it.`] : []),
-      ...(latest ? ['Over:', ...over.map(numbered(overLine))] : []),
-      ...(!first && latest?.state === 'completed' ? ['`undo` takes back what the last one changed.'] : []),
-      ...(!first && !latest ? ['Say what is to be done in a project, and I start one.'] : []),
+      ...(first ? live.map(numbered((task) => liveLine(task, say))) : [say('tasks.none')]),
+      ...(first ? [say('tasks.orders', { which: named })] : []),
+      ...(latest ? [say('tasks.over'), ...over.map(numbered((task) => overLine(task, say)))] : []),
+      ...(!first && latest?.state === 'completed' ? [say('tasks.undo')] : []),
+      ...(!first && !latest ? [say('tasks.start')] : []),
     ].join('\n');
   },
 });
 
 const goalOf = (task: Task): string => inline(task.goal, 80);
 
-const ENDED: Partial<Record<Task['state'], string>> = { completed: 'done', failed: 'failed', cancelled: 'stopped' };
-
-function stateOf(task: Task): string {
-  if (task.state === 'paused') return 'paused';
-  if (task.state === 'queued') return `waits until ${task.workspace} is free`;
-  if (task.state === 'waiting') return isLimited(task) ? 'waits for its model' : 'waits for you';
-  return `at work for ${span(Date.now() - (task.started_at ?? task.created_at).getTime())}`;
+function stateOf(task: Task, say: Say): string {
+  const { state, workspace } = task;
+  if (state === 'paused') return say('tasks.paused');
+  if (state === 'queued') return say('tasks.queued', { workspace });
+  if (state === 'waiting') return say(isLimited(task) ? 'tasks.limited' : 'tasks.asks');
+  return say('tasks.working', { span: span(Date.now() - (task.started_at ?? task.created_at).getTime()) });
 }
 
-const liveLine = (task: Task): string => `${task.harness} in ${task.workspace}: ${goalOf(task)} (${stateOf(task)})`;
+function liveLine(task: Task, say: Say): string {
+  const { harness: agent, workspace } = task;
+  return say('tasks.live', { agent, workspace, goal: goalOf(task), state: stateOf(task, say) });
+}
 
-const overLine = (task: Task): string =>
-  `in ${task.workspace}: ${goalOf(task)} (${ENDED[task.state]} ${ago(Date.now() - task.ended_at!.getTime())})`;
+function overLine(task: Task, say: Say): string {
+  const { state, workspace } = task;
+  const how = say(state === 'completed' ? 'tasks.done' : state === 'failed' ? 'tasks.failed' : 'tasks.stopped');
+  const ago = agoIn(Date.now() - task.ended_at!.getTime(), say);
+  return say('tasks.ended', { workspace, goal: goalOf(task), how, ago });
+}
+
+/** As `ago`, in the language of the person. */
+function agoIn(ms: number, say: Say): string {
+  if (ms >= 2 * DAY) return say('ago.days', { count: Math.floor(ms / DAY) });
+  if (ms >= HOUR) return say('ago.hours', { count: Math.floor(ms / HOUR) });
+  return say('ago.minutes', { count: Math.max(0, Math.floor(ms / MINUTE)) });
+}
 
 /** As a message like any other: its words say which tasks begin. */
 export const together = command({
@@ -107,10 +121,10 @@ export const orderCommand = command({
     '`pause` freezes a coding task, which else works on by itself and reports, `resume` lets it go on, `stop` ends it when nothing else runs; `now` goes on although its model is at a limit, `now codex` with another agent',
   ],
   parse: parseTaskOrder,
-  run: async (order, { tx, text, inboxId, turnId }) => {
+  run: async (order, { tx, say, text, inboxId, turnId }) => {
     // while a turn runs, a bare "stop" is for the turn
     if (order.order === 'cancel' && !order.taskId && turnId) return null;
-    const meant = await taskOrder(tx.now, order, { chatId: tx.chatId, text, inboxId });
+    const meant = await taskOrder(tx.now, order, { chatId: tx.chatId, say, text, inboxId });
     return meant === null || typeof meant === 'string' ? meant : { arrival: meant, turnId: null };
   },
 });
@@ -123,7 +137,7 @@ export const tellCommand = command({
   ],
   parse: parseTell,
   mayContinue: true,
-  run: async ({ taskId, agent, words }, { tx: { now, chatId }, inboxId }) => {
+  run: async ({ taskId, agent, words }, { tx: { now, chatId }, say, inboxId }) => {
     const live = await tasksOfChat(now, chatId, { live: true, limit: 50 });
     // no task could be meant: the words are for the model
     if (live.length === 0 && !taskId?.startsWith('tsk_')) return null;
@@ -132,12 +146,12 @@ export const tellCommand = command({
       (task) => (!taskId || isNamed(task, taskId, numbers)) && (!agent || task.harness === agent),
     );
     const [task] = fitting;
-    if (!task) return noSuchTask(live, numbers);
+    if (!task) return noSuchTask(live, numbers, say);
     if (fitting.length > 1)
-      return `Which one?${list(fitting, numbers)}\nSay for example: tell ${numbers.get(task.id)}: ${cut(words, 60)}`;
+      return whichOf(fitting, numbers, { words: `tell ${numbers.get(task.id)}: ${cut(words, 60)}`, say });
     if (words.length > WORDS_CHARS) return `That is too long for a coding task: ${WORDS_CHARS} characters at most.`;
     if (!(await tellTask(now, { id: `say_${inboxId}`, taskId: task.id, text: words })))
-      return `The agent in ${task.workspace} has just ended.`;
+      return say('tasks.gone', { workspace: task.workspace });
     return `The agent in ${task.workspace} hears that ${heardWhen(task)}.`;
   },
 });
@@ -145,14 +159,20 @@ export const tellCommand = command({
 const isNamed = ({ id }: Task, name: string, numbers: ReadonlyMap<string, number>): boolean =>
   name === id || name === String(numbers.get(id));
 
-const noSuchTask = (live: readonly Task[], numbers: ReadonlyMap<string, number>): string =>
-  `No such task is running in this chat.${live.length > 0 ? ` There is:${list(live, numbers)}` : ''}`;
+const noSuchTask = (live: readonly Task[], numbers: ReadonlyMap<string, number>, say: Say): string =>
+  say('tasks.noSuch') + (live.length > 0 ? ` ${say('tasks.thereIs')}${list(live, numbers)}` : '');
+
+const whichOf = (
+  fitting: readonly Task[],
+  numbers: ReadonlyMap<string, number>,
+  { words, say }: { words: string; say: Say },
+): string => `${say('tasks.which')}${list(fitting, numbers)}\n${say('tasks.example', { words })}`;
 
 /** What an order means for the coding tasks of its chat: a signal, a question which task is meant, or nothing. */
 export async function taskOrder(
   tx: Tx,
   order: TaskOrder,
-  said: { chatId: string; text: string; inboxId: string },
+  said: { chatId: string; say: Say; text: string; inboxId: string },
 ): Promise<Extract<Arrival, { kind: 'task' }> | string | null> {
   const live = await tasksOfChat(tx, said.chatId, { live: true, limit: 50 });
   // without a task, a number is about something else
@@ -167,10 +187,10 @@ export async function taskOrder(
     await markOrdered(tx, task.id, order.order);
     return { kind: 'task', inboxId: said.inboxId, taskId: task.id, order: order.order };
   }
-  if (taskId) return noSuchTask(live, numbers);
+  if (taskId) return noSuchTask(live, numbers, said.say);
   // no task could be meant: the words are for the model, or for the reply that nothing runs
   if (fitting.length === 0) return null;
-  return `Which one?${list(fitting, numbers)}\nSay for example: ${said.text.trim()} ${numbers.get(fitting[0]!.id)}`;
+  return whichOf(fitting, numbers, { words: `${said.text.trim()} ${numbers.get(fitting[0]!.id)}`, say: said.say });
 }
 
 /** A task that waits for its model is to go on at once. Returns why it cannot. */

@@ -1,6 +1,9 @@
 import { parseBringIn } from '../../../domain/chat/words/bring-in.ts';
+import { plainWords } from '../../../domain/chat/words/commands.ts';
+import { parseGive, parseTake } from '../../../domain/chat/words/session-words.ts';
 import { parseShip } from '../../../domain/chat/words/ship-words.ts';
 import { parseApp, parseUndo } from '../../../domain/chat/words/tool-words.ts';
+import { latestBundle } from '../../../store/chats/messages/attachments.ts';
 import { type CommandContext, command } from './command.ts';
 
 /**
@@ -38,10 +41,40 @@ export const ship = command({
   run: async (_, context) => toolTurn(context, context.text),
 });
 
+export const take = command({
+  topic: 'tasks',
+  help: [
+    '`take` with the file of `fetch hand-over` goes on with a session of Claude Code or Codex that began on your computer, `take: …` with words for its agent; `give` brings the session of the latest task there, `give 2` that of task 2',
+  ],
+  parse: parseTake,
+  mayAnswer: 'question',
+  mayContinue: true,
+  run: async (_, context) => {
+    // "take it" is about something else where no file has come
+    const isPlain = plainWords(context.text) === 'take';
+    return isPlain || (await latestBundle(context.tx.now, context.tx.chatId))
+      ? toolTurn(context, slashed(context))
+      : null;
+  },
+});
+
+export const give = command({
+  topic: 'tasks',
+  help: [],
+  parse: parseGive,
+  mayAnswer: 'question',
+  run: async (_, context) => toolTurn(context, slashed(context)),
+});
+
+const slashed = ({ text }: CommandContext): string => (text.trim().startsWith('/') ? text.trim() : `/${text.trim()}`);
+
 export const apps = command({
   topic: 'tasks',
-  help: ['`apps` lists what was left running, with its address; `app log` shows what it prints, `app stop` ends it'],
+  help: [
+    '`apps` lists what was left running, with its address; `app log` shows what it prints, `app stop` ends it, `preview` makes a link for your phone',
+  ],
   parse: parseApp,
+  ownersOnly: ({ action }) => (action === 'preview' ? 'Only the owner opens a preview.' : null),
   run: async (_, context) => toolTurn(context, context.text),
 });
 

@@ -14,8 +14,8 @@ export const autonomy = command({
   ],
   parse: parseAutonomy,
   mayAnswer: true,
-  run: (wanted, { tx, shared, owned }) =>
-    trust(tx.now, { threadId: tx.threadId, chatId: tx.chatId, autonomy: wanted, shared, owned }),
+  run: (wanted, { tx, say, shared, owned }) =>
+    trust(tx.now, { threadId: tx.threadId, chatId: tx.chatId, autonomy: wanted, shared, owned }, say),
 });
 
 export const judged = command({
@@ -25,8 +25,8 @@ export const judged = command({
   ],
   parse: parseJudged,
   mayAnswer: true,
-  run: ({ model }, { tx, shared, owned }) =>
-    trust(tx.now, { threadId: tx.threadId, chatId: tx.chatId, autonomy: 'judged', model, shared, owned }),
+  run: ({ model }, { tx, say, shared, owned }) =>
+    trust(tx.now, { threadId: tx.threadId, chatId: tx.chatId, autonomy: 'judged', model, shared, owned }, say),
 });
 
 const KINDS_LISTED = 30;

@@ -1,6 +1,7 @@
 import type { Client } from '@temporalio/client';
 import { startReminder } from '../../../adapters/workflows.ts';
 import type { Config } from '../../../config.ts';
+import { waitingChecks } from '../../../store/kennel/questions/baseline-questions.ts';
 import { settledShipments } from '../../../store/kennel/shipments/shipments.ts';
 import { settledTasks } from '../../../store/kennel/tasks/tasks.ts';
 import type { Db } from '../../../store/postgres/database.ts';
@@ -11,7 +12,7 @@ import { Holdings } from './holdings.ts';
 import { compareRun, scheduleComparison } from './routines.ts';
 import { compareSends } from './sends.ts';
 import { startStuckOver } from './start-over.ts';
-import { compareShipment, compareTask } from './tasks.ts';
+import { compareCheck, compareShipment, compareTask } from './tasks.ts';
 import { compareTurn } from './turns.ts';
 import { Walk, type Walked } from './walk.ts';
 
@@ -31,7 +32,7 @@ const LATELY_MS = 600_000;
 const RESTS = 4;
 
 export type Reconciled = Record<
-  'turns' | 'tasks' | 'shipments' | 'runs' | 'schedules' | 'reminders' | 'sends' | 'stuck',
+  'turns' | 'tasks' | 'shipments' | 'checks' | 'runs' | 'schedules' | 'reminders' | 'sends' | 'stuck',
   Walked
 >;
 
@@ -48,8 +49,9 @@ export interface Reconcile {
 
 /**
  * Compares the database with the Temporal server and restores what the server lost: turns, answers, orders, tasks,
- * pull requests, runs of routines, schedules, reminders and queued messages. The cause may be a terminated workflow, a server that lost its
- * last moments, a restored backup, or deleted data. What the database itself lost is ended, and the person is told.
+ * pull requests, checks of projects, runs of routines, schedules, reminders and queued messages. The cause may be a
+ * terminated workflow, a server that lost its last moments, a restored backup, or deleted data. What the database itself
+ * lost is ended, and the person is told.
  */
 export function createReconcile(deps: { db: Db; temporal: Client; config: Config }): Reconcile {
   const { db, temporal } = deps;
@@ -73,6 +75,10 @@ export function createReconcile(deps: { db: Db; temporal: Client; config: Config
   const shipments = new Walk(
     (after, limit) => settledShipments(db, ageMs, after, limit),
     (shipment) => shipment.id,
+  );
+  const checks = new Walk(
+    (after, limit) => waitingChecks(db, ageMs, after, limit),
+    (check) => check.questionId,
   );
   const runs = new Walk(
     (after, limit) => openRuns(db, ageMs, after, limit),
@@ -98,6 +104,7 @@ export function createReconcile(deps: { db: Db; temporal: Client; config: Config
       turns: await turns.round((turn) => compareTurn(db, holdings, turn)),
       tasks: await tasks.round((task) => compareTask(deps, holdings, task)),
       shipments: await shipments.round((shipment) => compareShipment(deps, holdings, shipment)),
+      checks: await checks.round((check) => compareCheck(deps, holdings, check)),
       runs: await runs.round((run) => compareRun(temporal, holdings, run)),
       schedules: await crons.round(scheduleComparison(deps, updated)),
       reminders: await reminders.round((reminder) => startReminder(temporal, reminder)),

@@ -1,13 +1,15 @@
 import { type Client, WorkflowExecutionAlreadyStartedError } from '@temporalio/client';
-import { startShipment } from '../../../adapters/workflows.ts';
-import { AGENT_QUEUE } from '../../../contracts/ids.ts';
-import { CODING_TASK, decidedSignal, orderedSignal } from '../../../contracts/signals.ts';
+import { startBaseline, startShipment } from '../../../adapters/workflows.ts';
+import type { Arrival } from '../../../contracts/conversation.ts';
+import { AGENT_QUEUE, baselineOfQuestion, baselineWorkflowId } from '../../../contracts/ids.ts';
+import { arrivalSignal, CODING_TASK, decidedSignal, orderedSignal } from '../../../contracts/signals.ts';
 import type { TaskInput } from '../../../contracts/task.ts';
 import { shipmentInputOf } from '../../../domain/shipping/input.ts';
 import { taskPage } from '../../../domain/tasks/page.ts';
 import { MINUTE } from '../../../domain/time.ts';
 import { cut } from '../../../store/chats/ids.ts';
 import { channelOfChat } from '../../../store/chats/threads/threads.ts';
+import type { WaitingCheck } from '../../../store/kennel/questions/baseline-questions.ts';
 import { type Shipment, tasksOfShipment } from '../../../store/kennel/shipments/shipments.ts';
 import { isLimited, isOver, orderedOf, type TaskWithQuestion } from '../../../store/kennel/tasks/tasks.ts';
 import { type IntakeDeps, signalTask, taskInput } from '../signal.ts';
@@ -122,4 +124,25 @@ export async function compareShipment(
   if (status === 'RUNNING') return false;
   const [channel, tasks] = await Promise.all([channelOfChat(db, shipment.chat_id), tasksOfShipment(db, shipment.id)]);
   return await startShipment(temporal, shipmentInputOf(shipment, { channel, settings: config, passes: tasks.length }));
+}
+
+/** A check of a project that waits for a person, or has just heard a yes, needs its workflow. */
+export async function compareCheck(
+  { temporal, config }: IntakeDeps,
+  holdings: Holdings,
+  { questionId, answered, ...project }: WaitingCheck,
+): Promise<boolean> {
+  const workflowId = baselineWorkflowId(baselineOfQuestion(questionId)!);
+  const held = await holdings.of(workflowId, answered ? [questionId] : []);
+  // it has ended by itself: the project may be gone
+  if (held.status === 'COMPLETED') return false;
+  if (held.status !== 'RUNNING') {
+    const round = questionId.slice(questionId.lastIndexOf('_') + 1);
+    await startBaseline(temporal, config, { ...project, asks: true, round });
+    return true;
+  }
+  if (held.missing.length === 0) return false;
+  const answer: Arrival = { kind: 'answer', inboxId: questionId, questionId, decision: 'allow' };
+  await temporal.workflow.getHandle(workflowId).signal(arrivalSignal, answer);
+  return true;
 }

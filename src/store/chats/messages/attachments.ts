@@ -107,6 +107,27 @@ export const bytesOfAttachment = (db: Db | Tx, threadId: string, id: string): Pr
     .where(isOrWas('attachments', id))
     .executeTakeFirst();
 
+/** How long a file waits for the word that it is for. */
+const BUNDLE_DAYS = 7;
+
+/** The newest packed file that came to a chat, which a session is; none that was sent from here. */
+export const latestBundle = (db: Db | Tx, chatId: string): Promise<{ id: string; thread_id: string } | undefined> =>
+  db
+    .selectFrom('attachments')
+    .innerJoin('threads', 'threads.id', 'attachments.thread_id')
+    .select(['attachments.id', 'attachments.thread_id'])
+    .where('threads.chat_id', '=', chatId)
+    .where('attachments.kind', '=', 'document')
+    .where('attachments.mime', '!=', GIVEN)
+    .where('attachments.created_at', '>', sql<Date>`now() - ${BUNDLE_DAYS} * interval '1 day'`)
+    .where(sql<boolean>`substring(attachments.data from 1 for 2) = decode('1f8b', 'hex')`)
+    .orderBy('attachments.created_at', 'desc')
+    .limit(1)
+    .executeTakeFirst();
+
+/** The type of a session that was packed here, for the person's own machine. */
+export const GIVEN = 'application/vnd.fetch.session+gzip';
+
 /** The data of an attachment, when it came in this chat. */
 export const attachmentOfChat = (
   db: Db,

@@ -2,6 +2,7 @@ import { sql } from 'kysely';
 import type { Arrival } from '../../../contracts/conversation.ts';
 import type { Identity } from '../../../contracts/decision.ts';
 import type { Channel } from '../../../contracts/ids.ts';
+import type { Preferences } from '../../../domain/chat/preferences.ts';
 import { type Db, json, perDatabase, type Tx } from '../../postgres/database.ts';
 import { type RequestKey, requireSame } from '../request-keys.ts';
 import type { ThreadTransaction } from '../thread-transaction.ts';
@@ -21,7 +22,7 @@ export async function findReceived(
   tx: Tx,
   chatId: string,
   key: RequestKey,
-): Promise<{ chat: { channel: Channel; workflow_id: string }; known: Received | null }> {
+): Promise<{ chat: { channel: Channel; workflow_id: string; preferences: Preferences }; known: Received | null }> {
   const row = await tx
     .selectFrom('chats')
     .leftJoin('inbox', (join) =>
@@ -33,6 +34,7 @@ export async function findReceived(
     .select([
       'chats.channel',
       'chats.workflow_id',
+      'chats.preferences',
       'inbox.id',
       'inbox.arrival',
       'inbox.turn_id',
@@ -41,9 +43,10 @@ export async function findReceived(
     ])
     .where('chats.id', '=', chatId)
     .executeTakeFirstOrThrow();
-  const { channel, workflow_id, id, arrival, turn_id, signalled_at } = row;
+  const { channel, workflow_id, preferences, id, arrival, turn_id, signalled_at } = row;
   requireSame(row.fingerprint, key.fingerprint);
-  return { chat: { channel, workflow_id }, known: id === null ? null : { id, arrival, turn_id, signalled_at } };
+  const known = id === null ? null : { id, arrival, turn_id, signalled_at };
+  return { chat: { channel, workflow_id, preferences }, known };
 }
 
 export function receive(

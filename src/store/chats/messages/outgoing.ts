@@ -1,6 +1,7 @@
 import { capabilitiesOf } from '../../../contracts/channels.ts';
-import { outboxId as outboxIdOf } from '../../../contracts/ids.ts';
+import { baselineOfQuestion, outboxId as outboxIdOf } from '../../../contracts/ids.ts';
 import { argumentsEvidence } from '../../../domain/text/evidence.ts';
+import { languageOf } from '../../../domain/texts/language.ts';
 import type { Db } from '../../postgres/database.ts';
 
 /** An outbox row that is about to be sent on a channel without our screen, with its question and its files. */
@@ -29,6 +30,8 @@ export interface OutgoingRow {
   turnId: string | null;
   createdAt: Date;
   question: Asked | null;
+  /** of its chat, for our own texts; English when unset */
+  language?: string;
 }
 export async function findOutgoingRow(db: Db, id: string): Promise<OutgoingRow | undefined> {
   const row = await db
@@ -43,6 +46,7 @@ export async function findOutgoingRow(db: Db, id: string): Promise<OutgoingRow |
       'outbox.turn_id',
       'outbox.created_at',
       'chats.address',
+      'chats.preferences',
     ])
     .where('outbox.id', '=', id)
     .executeTakeFirst();
@@ -56,6 +60,7 @@ export async function findOutgoingRow(db: Db, id: string): Promise<OutgoingRow |
     threadId: row.thread_id,
     turnId: row.turn_id,
     createdAt: row.created_at,
+    language: languageOf(row.preferences),
     question: row.turn_id ? await askedBy(db, row.id, row.turn_id) : null,
   };
 }
@@ -99,7 +104,11 @@ async function askedBy(db: Db, id: string, turnId: string): Promise<Asked | null
       prompt,
       options,
       number,
-      isWhole: question.task_id !== null || question.shipment_id !== null || question.budget !== null,
+      isWhole:
+        question.task_id !== null ||
+        question.shipment_id !== null ||
+        question.budget !== null ||
+        baselineOfQuestion(questionId) !== null,
       evidence: evidence?.slice(0, end) ?? null,
       rest: (evidence?.length ?? 0) - end,
       again:

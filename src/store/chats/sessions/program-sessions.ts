@@ -36,8 +36,8 @@ export const sessionThreads = (db: Db, address: string): Promise<SessionThread[]
     .execute();
 
 /**
- * Approvals and questions of a session's turns that wait, oldest first. Questions of coding tasks and of pull requests
- * hold up no turn.
+ * Approvals and questions of a session's turns that wait, oldest first. Questions of coding tasks, pull requests and
+ * checks of projects hold up no turn.
  */
 export const waitingIn = (db: Db, address: string) =>
   db
@@ -49,6 +49,7 @@ export const waitingIn = (db: Db, address: string) =>
     .where('questions.state', '=', 'open')
     .where('questions.task_id', 'is', null)
     .where('questions.shipment_id', 'is', null)
+    .where('questions.id', 'not like', 'bas\\_%')
     .orderBy('questions.asked_at')
     .execute();
 

@@ -166,7 +166,7 @@ export const chatOfThread = async (db: Db, id: string): Promise<string> =>
 export const workflowOfChat = async (db: Db, id: string): Promise<string> =>
   (await db.selectFrom('chats').select('workflow_id').where('id', '=', id).executeTakeFirstOrThrow()).workflow_id;
 
-export const channelOfChat = async (db: Db, id: string): Promise<Channel> =>
+export const channelOfChat = async (db: Db | Tx, id: string): Promise<Channel> =>
   (await db.selectFrom('chats').select('channel').where('id', '=', id).executeTakeFirstOrThrow()).channel;
 
 /**

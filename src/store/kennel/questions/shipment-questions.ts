@@ -1,20 +1,12 @@
 import type { Decision } from '../../../contracts/decision.ts';
-import { outboxId } from '../../../contracts/ids.ts';
 import type { QuestionAbout, Told } from '../../../contracts/shipment.ts';
 import type { Source } from '../../../contracts/taint.ts';
 import { questionText, toldText } from '../../../domain/shipping/texts.ts';
 import { derivedId } from '../../chats/ids.ts';
-import { onThread } from '../../chats/thread-transaction.ts';
-import { addItem } from '../../chats/threads/items.ts';
-import { latestThread } from '../../chats/threads/threads.ts';
-import { type Db, json } from '../../postgres/database.ts';
-import { addCompleteTurn, recordNotice } from '../../turns/complete-turn.ts';
-import { openedNow } from '../../turns/questions/ask.ts';
-import { inputRequest, shownEvidence } from '../../turns/questions/question-payloads.ts';
-import { approvalText, numbered } from '../../turns/questions/question-text.ts';
-import { remember } from '../../turns/steps/transcript.ts';
+import type { Db } from '../../postgres/database.ts';
+import { recordNotice } from '../../turns/complete-turn.ts';
 import { namesOf, type Shipment } from '../shipments/shipments.ts';
-import { placeOfQuestion } from './show-question.ts';
+import { askOfWork } from './work-questions.ts';
 
 /** Messages and questions about a pull request, in its chat. */
 
@@ -57,83 +49,25 @@ const shipmentQuestionId = ({ id }: Pick<Shipment, 'id'>, key: string): string =
 const STUCK_OPTIONS = ['Try again', 'Leave it'];
 
 /**
- * Asks once for each key: a turn that shows it, the question, and the outbox row, in one transaction. "yes all" does
- * not cover it, because a push and a merge are seen by others. Null where the chat has no thread.
+ * Asks once for each key. "yes all" does not cover it, because a push and a merge are seen by others. Null where the
+ * chat has no thread.
  */
 export async function askOfShipment(
   db: Db,
   shipment: Shipment,
   { key, about, detail, evidence }: Asked,
 ): Promise<{ questionId: string; outboxId: string; decided?: Decision } | null> {
-  const questionId = shipmentQuestionId(shipment, key);
-  const { turnId } = placeOfQuestion(questionId);
-  const out = outboxId(turnId, questionId);
-  const thread = await latestThread(db, shipment.chat_id);
-  if (!thread) return null;
-  return await onThread(db, thread.id, async (tx) => {
-    const { now } = tx;
-    const known = await now.selectFrom('questions').selectAll().where('id', '=', questionId).executeTakeFirst();
-    if (known)
-      return { questionId, outboxId: out, ...(known.state !== 'open' && { decided: known.decision ?? 'deny' }) };
-    const kind = about === 'stuck' ? ('question' as const) : ('approval' as const);
-    const options = about === 'stuck' ? STUCK_OPTIONS : [];
-    const prompt = questionText(about, namesOf(shipment), detail);
-    const asks = await openedNow(tx, evidence ?? null);
-    const body = kind === 'question' ? `${prompt}\n${numbered(options)}` : approvalText({ ...asks, prompt });
-    await addCompleteTurn(tx, { id: turnId, summary: body }, async () => {
-      const id = derivedId('item_', questionId);
-      await addItem(tx, {
-        id,
-        turnId,
-        threadId: thread.id,
-        kind: 'agent_message',
-        status: 'completed',
-        summary: body,
-        detail: body,
-      });
-      const sources = [sourceOf(shipment)];
-      remember(tx, { id: derivedId('msg_', questionId), turnId, role: 'assistant', content: body, sources });
-    });
-    const at = { chat_id: shipment.chat_id, thread_id: thread.id, turn_id: turnId };
-    await now
-      .insertInto('outbox')
-      .values({ id: out, ...at, kind: 'question', body })
-      .execute();
-    await now
-      .insertInto('questions')
-      .values({
-        ...at,
-        ...asks,
-        id: questionId,
-        kind,
-        prompt,
-        options: json(options),
-        call_id: null,
-        task_id: null,
-        shipment_id: shipment.id,
-        state: 'open',
-        decision: null,
-        answer: null,
-      })
-      .execute();
-    tx.append(
-      kind === 'question'
-        ? { event: 'user_input.required', turnId, payload: inputRequest({ id: questionId, prompt, options }) }
-        : {
-            event: 'approval.required',
-            turnId,
-            payload: {
-              id: questionId,
-              approval_id: questionId,
-              tool_name: 'ship',
-              description: body,
-              intent_summary: null,
-              input: { about },
-              ...shownEvidence(asks),
-            },
-          },
-    );
-    return { questionId, outboxId: out };
+  const stuck = about === 'stuck';
+  return await askOfWork(db, {
+    id: shipmentQuestionId(shipment, key),
+    chatId: shipment.chat_id,
+    kind: stuck ? 'question' : 'approval',
+    prompt: questionText(about, namesOf(shipment), detail),
+    options: stuck ? STUCK_OPTIONS : [],
+    evidence,
+    sources: [sourceOf(shipment)],
+    shipmentId: shipment.id,
+    tool: { name: 'ship', input: { about } },
   });
 }
 

@@ -3,6 +3,7 @@ import type { AgreementAsked, PlanAsked } from '../../../contracts/task.ts';
 import { filesOfPlan, quotedPlan, readPlan } from '../../../domain/tasks/plan.ts';
 import { quotedEvidence } from '../../../domain/text/evidence.ts';
 import { inline } from '../../../domain/text/foreign-text.ts';
+import { sayTo } from '../../chats/preferences.ts';
 import { onThread } from '../../chats/thread-transaction.ts';
 import { planFirst } from '../../chats/threads/threads.ts';
 import { type Db, json } from '../../postgres/database.ts';
@@ -37,16 +38,15 @@ export async function askForPlan(db: Db, task: Task, step: number): Promise<Plan
         ...(known.state === 'expired' && { expired: true }),
       };
     const asks = await openedNow(tx, quotedPlan(plan));
+    const say = await sayTo(now, task.chat_id);
     const question = {
       kind: 'plan' as const,
       options: [],
       ...asks,
-      prompt: `May ${task.harness} carry out its plan for "${inline(task.goal, 100)}"?`,
+      prompt: say('plan.may', { agent: task.harness, goal: inline(task.goal, 100) }),
     };
-    const body = planText(question, {
-      intro: `The agent in ${task.workspace} has a plan. Nothing is changed before your yes.`,
-      files: filesOfPlan(plan),
-    });
+    const intro = say('plan.made', { workspace: task.workspace });
+    const body = planText(question, { intro, files: filesOfPlan(plan, say) }, say);
     await now
       .updateTable('tasks')
       .set({ plan: json({ step, ...plan }), last: 'waits for a yes to its plan' })
@@ -140,7 +140,7 @@ export async function askForEnvironment(
       };
     const prompt = `May ${inline(asked.file)} of ${task.workspace} bring its own image or commands? A Dockerfile is built with the network of this machine; commands run in the container of the task. With a no the task works with our image.`;
     const asks = await openedNow(tx, quotedEvidence(asked.text));
-    const body = approvalText({ ...asks, prompt });
+    const body = approvalText({ ...asks, prompt }, await sayTo(now, task.chat_id));
     await showQuestion(tx, task, questionId, body);
     await insertQuestion(tx, task, { id: questionId, kind: 'approval', prompt, ...asks });
     tx.append(approvalOfTask(task, { questionId, body, asks }));

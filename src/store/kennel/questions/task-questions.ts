@@ -3,6 +3,7 @@ import { SETUP } from '../../../contracts/kennel.ts';
 import { commandEvidence, plainDiff, quotedEvidence } from '../../../domain/text/evidence.ts';
 import { blockQuote, inline, visible } from '../../../domain/text/foreign-text.ts';
 import { cut } from '../../chats/ids.ts';
+import { sayTo } from '../../chats/preferences.ts';
 import { onThread } from '../../chats/thread-transaction.ts';
 import type { Db } from '../../postgres/database.ts';
 import { openedNow, standingConsent } from '../../turns/questions/ask.ts';
@@ -63,13 +64,13 @@ export async function askForTask(
       const refused = await askForSetup(tx, task, questionId, line.command ?? '');
       return { questionId, outboxId: out, ...(refused && { decided: 'deny' as const }) };
     }
+    const say = await sayTo(now, task.chat_id);
     const kind = line.type === 'question' ? 'question' : 'approval';
+    const may = say('task.may', { agent: task.harness, workspace: task.workspace });
     const options =
       line.type === 'question' ? line.options.slice(0, MOST_OPTIONS).map((option) => inline(option, 200)) : [];
     const prompt =
-      line.type === 'question'
-        ? cut(visible(line.question), QUESTION_CHARS)
-        : `May ${task.harness} do this in ${task.workspace}? ${inline(line.title)}`;
+      line.type === 'question' ? cut(visible(line.question), QUESTION_CHARS) : `${may} ${inline(line.title)}`;
     // "yes all" was said in this thread: what follows is allowed without asking, and recorded
     const { auto_approve } = await now
       .selectFrom('threads')
@@ -82,18 +83,11 @@ export async function askForTask(
     const shown =
       line.type === 'question'
         ? [
-            `The agent in ${task.workspace} asks:`,
+            say('task.asks', { workspace: task.workspace }),
             blockQuote(prompt),
-            ...(options.length > 0
-              ? [blockQuote(numbered(options)), 'Answer with a number or in your own words.']
-              : []),
+            ...(options.length > 0 ? [blockQuote(numbered(options)), say('answer.choice')] : []),
           ]
-        : [
-            approvalText({
-              ...asks,
-              prompt: `May ${task.harness} do this in ${task.workspace}?\n\n${blockQuote(inline(line.title))}`,
-            }),
-          ];
+        : [approvalText({ ...asks, prompt: `${may}\n\n${blockQuote(inline(line.title))}` }, say)];
     const body = shown.join('\n\n');
     if (!allowed) await showQuestion(tx, task, questionId, body);
     const settled = allowed ? { turn_id: task.turn_id, ...(await standingConsent(now, task.thread_id)) } : {};

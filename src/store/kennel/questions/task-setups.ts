@@ -1,6 +1,7 @@
 import { SETUP_BYTES } from '../../../contracts/kennel.ts';
 import { MOST_SCRIPTS, setupQuestion } from '../../../domain/tasks/setup.ts';
 import { quotedEvidence } from '../../../domain/text/evidence.ts';
+import { sayTo } from '../../chats/preferences.ts';
 import type { ThreadTransaction } from '../../chats/thread-transaction.ts';
 import type { Db } from '../../postgres/database.ts';
 import { openedNow } from '../../turns/questions/ask.ts';
@@ -35,7 +36,7 @@ export async function askForSetup(
   const refused = Number(count) >= MOST_SCRIPTS || script.trim() === '' || Buffer.byteLength(script) > SETUP_BYTES;
   const prompt = setupQuestion(task, refused ? [] : await warningsOf(now, task));
   const asks = await openedNow(tx, refused ? null : quotedEvidence(script));
-  const body = approvalText({ ...asks, prompt });
+  const body = approvalText({ ...asks, prompt }, await sayTo(now, task.chat_id));
   if (!refused) await showQuestion(tx, task, questionId, body);
   const settled = refused
     ? { turn_id: task.turn_id, decision: 'deny' as const, state: 'cancelled' as const, decided_at: new Date() }

@@ -276,3 +276,12 @@ export async function unsettledLine(
     order by asked.seq desc limit 1`.execute(db);
   return rows[0]?.line ?? null;
 }
+
+/** Commands that a task's agent ran and that ended well, the newest first, as their agent names them. */
+export async function commandsOfTask(db: Db, taskId: string, limit: number): Promise<string[]> {
+  const { rows } = await sql<{ title: string }>`
+    select line->>'title' as title from task_log
+    where task_id = ${taskId} and line->>'type' = 'tool' and line->>'kind' = 'execute' and line->>'status' = 'completed'
+    order by seq desc limit ${limit}`.execute(db);
+  return rows.map(({ title }) => title);
+}

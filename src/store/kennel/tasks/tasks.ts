@@ -33,7 +33,7 @@ type NewTask = Pick<
   | 'timeout_ms'
 > & {
   planning?: boolean;
-} & Partial<Pick<Task, 'shipment_id' | 'from_branch' | 'material' | 'race_id'>>;
+} & Partial<Pick<Task, 'shipment_id' | 'from_branch' | 'material' | 'race_id' | 'session_id'>>;
 
 /**
  * The row of a new task, and its own turn under which its progress is shown, because the turn that asked for it ends
@@ -49,12 +49,12 @@ export async function insertTask(db: Db, task: NewTask): Promise<Task | null> {
     const added = await tx.now
       .insertInto('tasks')
       .values({
+        session_id: null,
         ...task,
         workspace_identity: await identityOf(tx.now, task),
         thread_id: thread.id,
         turn_id: turnId,
         state: 'queued',
-        session_id: null,
         last: null,
         reason: null,
         result: null,

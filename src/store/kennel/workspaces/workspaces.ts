@@ -3,6 +3,7 @@ import type { Channel } from '../../../contracts/ids.ts';
 import type { Profile } from '../../../contracts/workspace-ops.ts';
 import { type Db, json, type Tx } from '../../postgres/database.ts';
 import type { TaskTable, WorkspaceTable } from '../../schema/tables/kennel.ts';
+import { forgetProfile } from './project-profiles.ts';
 
 /** Workspaces as hosts last saw them. `seen_at` is when the profile was taken. */
 export type WorkspaceRow = Selectable<WorkspaceTable>;
@@ -96,6 +97,7 @@ export async function forgetWorkspace(db: Db, host: string, name: string): Promi
     .where('kennel_host', '=', host)
     .where('workspace', '=', name)
     .execute();
+  await forgetProfile(db, { host, workspace: name });
   // a later workspace of the same name is shared with nobody
   const other = await db.selectFrom('workspaces').select('host').where('name', '=', name).limit(1).executeTakeFirst();
   if (!other) await db.deleteFrom('workspace_shares').where('workspace', '=', name).execute();
@@ -177,7 +179,7 @@ export async function selectIfNone(db: Db, chatId: string, { host, name }: Activ
 
 /** Tasks of this workspace that are not over, oldest first. */
 export const tasksIn = (
-  db: Db,
+  db: Db | Tx,
   { host, name }: ActiveWorkspace,
 ): Promise<Array<Pick<TaskTable, 'id' | 'state'> & { worktree: boolean }>> =>
   db

@@ -5,7 +5,9 @@ import type { MergeRule, ShipmentState } from '../../../contracts/shipment.ts';
 import type { LimitKind, TaskState } from '../../../contracts/task.ts';
 import type { ConcludedChanges, Profile } from '../../../contracts/workspace-ops.ts';
 import type { Check } from '../../../domain/shipping/checks.ts';
+import type { AskedCheck, Checked, Commands } from '../../../domain/tasks/checks/project-profile.ts';
 import type { TestRun, Verdict } from '../../../domain/tasks/checks/verdict.ts';
+import type { PagePicture } from '../../../domain/tasks/report.ts';
 import type { Created, Defaulted, Json, NullableJson } from '../columns.ts';
 
 /** When a row was created or last seen. */
@@ -55,8 +57,12 @@ export interface TaskResult {
   own?: true;
   /** why no tests were run, in words that follow a colon */
   untested?: string;
+  /** the command with which its agent ran tests, where the project names none */
+  testedBy?: string;
   /** missing where no file was changed, and in results of versions before */
   verdict?: Verdict;
+  /** of the pages that the changes touch */
+  pictures?: PagePicture[];
 }
 /** What an agent means to do. */
 interface TaskPlan {
@@ -321,6 +327,16 @@ interface TestRunTable {
   run: Json<TestRun>;
   ran_at: Seen;
 }
+/** What is known of a project besides its files. */
+interface ProjectProfileTable {
+  host: string;
+  workspace: string;
+  said: Defaulted<Commands>;
+  checked: NullableJson<Checked>;
+  flaky: Defaulted<string[]>;
+  /** the last question whether it may be checked, while nobody has said yes to it */
+  asked: NullableJson<AskedCheck>;
+}
 export interface KennelDatabase {
   own_content: OwnContentTable;
   kennel_hosts: KennelHostTable;
@@ -341,4 +357,5 @@ export interface KennelDatabase {
   model_limits: ModelLimitTable;
   signatures: SignatureTable;
   test_runs: TestRunTable;
+  project_profiles: ProjectProfileTable;
 }

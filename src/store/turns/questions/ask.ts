@@ -6,6 +6,7 @@ import type { CallTaint } from '../../../contracts/taint.ts';
 import { offerText } from '../../../domain/consent/kinds.ts';
 import { whyAsked } from '../../../domain/consent/taint.ts';
 import { pageEnd, visibleLine } from '../../../domain/text/evidence.ts';
+import { english, type Say } from '../../../domain/texts/say.ts';
 import { cut } from '../../chats/ids.ts';
 import { onThread, type ThreadTransaction } from '../../chats/thread-transaction.ts';
 import { type Db, json, type Tx } from '../../postgres/database.ts';
@@ -49,7 +50,7 @@ interface Approval {
 }
 
 /** Asks once for each call: question row, event and outbox row in one transaction. */
-export async function ask(db: Db, input: AskInput, approval: Approval | null): Promise<AskResult> {
+export async function ask(db: Db, input: AskInput, approval: Approval | null, say: Say = english): Promise<AskResult> {
   // the id that `item.started` announced, because clients show the question with its call
   const questionId = input.callId;
   const { turnId, threadId, kind } = input;
@@ -82,14 +83,16 @@ export async function ask(db: Db, input: AskInput, approval: Approval | null): P
     const args = call.args as { question?: string; options?: string[] };
     const options = kind === 'question' ? (args.options ?? []) : [];
     const offer = approval && call.kind && (await isOffered(now, chat_id, call.kind)) ? [offerText(call.kind)] : [];
-    const prompt = approval ? [approval.sentence, ...warning(call.taint), ...offer].join('\n') : (args.question ?? '');
+    const prompt = approval
+      ? [approval.sentence, ...warning(call.taint, say), ...offer].join('\n')
+      : (args.question ?? '');
     const asked = await openedNow(tx, approval?.evidence ?? null);
     await now
       .insertInto('questions')
       .values({ ...about, ...asked, prompt, options: json(options), state: 'open', decision: null, answer: null })
       .execute();
     const body = approval
-      ? approvalText({ prompt, ...asked })
+      ? approvalText({ prompt, ...asked }, say)
       : options.length > 0
         ? `${prompt}\n${numbered(options)}`
         : prompt;
@@ -114,9 +117,9 @@ export async function ask(db: Db, input: AskInput, approval: Approval | null): P
 }
 
 /** Why text of others makes this a question. */
-function warning(taint: CallTaint | null): string[] {
-  const why = taint?.asks.length ? whyAsked(taint) : '';
-  return why ? [visibleLine(`${why} Did you want it?`)] : [];
+function warning(taint: CallTaint | null, say: Say): string[] {
+  const why = taint?.asks.length ? whyAsked(taint, say) : '';
+  return why ? [visibleLine(`${why} ${say('careful.wanted')}`)] : [];
 }
 
 /**

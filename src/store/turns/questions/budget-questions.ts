@@ -1,7 +1,10 @@
 import type { Selectable } from 'kysely';
 import { outboxId } from '../../../contracts/ids.ts';
-import { aboutQuestion, askForMore, grantFor, type Mark, nearText } from '../../../domain/model/spending.ts';
+import { aboutQuestion, askForMore, nearText } from '../../../domain/model/budget-texts.ts';
+import { grantFor, type Mark } from '../../../domain/model/spending.ts';
+import type { Say } from '../../../domain/texts/say.ts';
 import { derivedId } from '../../chats/ids.ts';
+import { sayTo } from '../../chats/preferences.ts';
 import { onThread, type ThreadTransaction } from '../../chats/thread-transaction.ts';
 import { addItem } from '../../chats/threads/items.ts';
 import { latestThread } from '../../chats/threads/threads.ts';
@@ -29,8 +32,8 @@ interface Asker {
   taskId?: string;
   /** the chat that pays, and is asked */
   account: string;
-  /** what waits meanwhile, as a sentence; empty where the place says it */
-  waits: string;
+  /** what waits meanwhile, as a sentence; null where the place says it */
+  waits: ((say: Say) => string) | null;
 }
 
 /**
@@ -72,7 +75,8 @@ export async function askAtLimit(db: Db, asker: Asker, mark: Mark): Promise<Aske
     const more = grantFor(mark);
     const budget: BudgetAsked = { scope, period, ...more, ...(at.waiting && { workflowId: at.waiting }) };
     const out = outboxId(turnId, questionId);
-    const prompt = [asker.waits, askForMore(mark)].filter(Boolean).join(' ');
+    const say = await sayTo(tx.now, tx.chatId);
+    const prompt = [...(asker.waits ? [asker.waits(say)] : []), askForMore(mark, say)].join(' ');
     const opened = await openedNow(tx, null);
     const question: Question = {
       id: questionId,
@@ -98,8 +102,8 @@ export async function askAtLimit(db: Db, asker: Asker, mark: Mark): Promise<Aske
     };
     const body = [
       opened.number > 1 ? `${opened.number}. ${prompt}` : prompt,
-      aboutQuestion(mark, tx.at.getTime(), asker.threadId !== null ? 'begun' : asker.once ? 'once' : 'repeats'),
-      howToAnswer(question),
+      aboutQuestion(mark, tx.at.getTime(), asker.threadId !== null ? 'begun' : asker.once ? 'once' : 'repeats', say),
+      howToAnswer(question, say),
     ].join('\n\n');
     if (!at.own) await showAsTurn(tx, { turnId, key: questionId, text: body });
     await tx.now
@@ -188,7 +192,7 @@ export async function tellNearLimit(db: Db, account: string, mark: Mark): Promis
   const turnId = derivedId('msg_', key).replace('msg_', 'turn_');
   const id = outboxId(turnId, key);
   const row = { id, chat_id: account, thread_id: thread.id, turn_id: turnId, kind: 'notice' as const };
-  const body = nearText(mark);
+  const body = nearText(mark, await sayTo(db, account));
   const sent = await onThread(db, thread.id, async (tx) => {
     const added = await tx.now
       .insertInto('outbox')

@@ -7,6 +7,7 @@ import { blockQuote } from '../../../domain/text/foreign-text.ts';
 import { derivedId } from '../../chats/ids.ts';
 import { dropUnsent } from '../../chats/messages/outbox.ts';
 import { secondAsking } from '../../chats/messages/outgoing.ts';
+import { sayTo } from '../../chats/preferences.ts';
 import { onThread, type ThreadTransaction } from '../../chats/thread-transaction.ts';
 import { addItem } from '../../chats/threads/items.ts';
 import { type Db, json, type Tx } from '../../postgres/database.ts';
@@ -139,7 +140,8 @@ export async function remindQuestion(db: Db, questionId: string): Promise<string
     if (!question) return null;
     const id = outboxId(question.turn_id, `${questionId}_reminder`);
     const prompt = question.task_id ? blockQuote(question.prompt) : question.prompt;
-    const body = `I am still waiting for your answer:\n${prompt}${question.options.length > 0 ? `\n${numbered(question.options)}` : ''}`;
+    const say = await sayTo(tx.now, question.chat_id);
+    const body = [say('answer.waiting'), prompt, numbered(question.options)].filter(Boolean).join('\n');
     await tx.now
       .insertInto('outbox')
       .values({

@@ -1,4 +1,5 @@
 import type { Selectable } from 'kysely';
+import { baselineOfQuestion } from '../../../contracts/ids.ts';
 import { argumentsEvidence } from '../../../domain/text/evidence.ts';
 import { derivedId } from '../../chats/ids.ts';
 import type { Db, Tx } from '../../postgres/database.ts';
@@ -86,6 +87,7 @@ async function askedByWork(
     .executeTakeFirst();
   const about = { description: said?.detail ?? prompt, intent_summary: null };
   if (shipment_id !== null) return { tool_name: 'ship', ...about, input: {} };
+  if (baselineOfQuestion(id) !== null) return { tool_name: 'check', ...about, input: {} };
   return budget
     ? { tool_name: 'budget', ...about, input: {} }
     : { tool_name: 'coding_task', ...about, input: { task_id } };

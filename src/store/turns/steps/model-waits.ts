@@ -1,6 +1,7 @@
 import type { ThinkInput } from '../../../contracts/conversation.ts';
 import { HOUR } from '../../../domain/time.ts';
 import { derivedId } from '../../chats/ids.ts';
+import { sayTo } from '../../chats/preferences.ts';
 import { onThread } from '../../chats/thread-transaction.ts';
 import { addItem } from '../../chats/threads/items.ts';
 import type { Db, Tx } from '../../postgres/database.ts';
@@ -77,9 +78,9 @@ export async function waitOfTurn(tx: Tx, turnId: string): Promise<string | null>
 
 /** Tells the person, once for a turn, that a restart delayed it. */
 export async function tellDelay(db: Db, { turnId, threadId }: ThinkInput): Promise<void> {
-  const text = 'A restart held this up; going on where it stopped.';
   const id = derivedId('item_', turnId, 'delay');
   await onThread(db, threadId, async (tx) => {
+    const text = (await sayTo(tx.now, tx.chatId))('end.restart');
     await addItem(tx, { id, turnId, threadId, kind: 'status', status: 'completed', summary: text, detail: text });
   });
 }

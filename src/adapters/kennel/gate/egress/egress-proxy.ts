@@ -13,7 +13,7 @@ import { forwardPlain, isOpenRead, refusePlain } from './plain.ts';
 import type { RefusedHosts, TrafficCount } from './traffic.ts';
 import { deny, openTunnel, type TunnelDeps } from './tunnel.ts';
 
-interface EgressProxyDeps extends TunnelDeps {
+export interface EgressProxyDeps extends TunnelDeps {
   admission: Admission;
   refused: RefusedHosts;
   traffic: TrafficCount;

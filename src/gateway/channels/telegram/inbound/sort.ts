@@ -26,6 +26,7 @@ import { type AskedOnTelegram, askedOnTelegram, ourTelegramMessage } from '../..
 import { amendInput } from '../../../../store/turns/amend.ts';
 import type { Approver, Intake } from '../../../intake/intake.ts';
 import { IntakeError } from '../../../intake/intake.ts';
+import type { AnsweredMessage } from '../../../intake/message.ts';
 import { ChatBatcher } from '../../shared/batcher.ts';
 import { noteJoined, noteLeft, noteOwnerLeft, noteRenamed } from '../../shared/groups.ts';
 import { memberSource, type PendingMessage, questionOf } from '../../shared/pending.ts';
@@ -53,7 +54,6 @@ const TOLD_FOR_MS = 10 * MINUTE;
 const FAILED_MS = 5_000;
 /** Times are whole seconds, so a message can have been written so much later than it says. */
 const SECOND = 1_000;
-const TOO_MANY = 'That is a lot at once. I read what came first now and the rest in about a minute; nothing is lost.';
 const PAIRED = {
   owner: 'This is your own chat with me now. Write what you want done, or say `help`.',
   trusted: 'You may write to me from now on, and reach the projects that the owner shares. Say `help` to see how.',
@@ -144,7 +144,8 @@ export class TelegramSorter {
     );
     if (meant === null) return await this.talk(it, group, 'not_addressed');
     const limited = this.limited(row, it, meant);
-    if (limited?.tell) await this.respond(it.address, '[many messages at once]', TOO_MANY, row, 'limit');
+    if (limited?.tell)
+      await this.respond(it.address, '[many messages at once]', (say) => say('limit.burst'), row, 'limit');
     if (limited) return { until: limited.until };
     if (it.unreadable && it.text === '' && !it.file)
       return await this.respond(it.address, '[a message that could not be read]', it.unreadable, row);
@@ -427,7 +428,7 @@ export class TelegramSorter {
   private async respond(
     address: string,
     said: string,
-    body: string,
+    body: AnsweredMessage['body'],
     row: WaitingUpdate,
     about: string | null = null,
   ): Promise<null> {

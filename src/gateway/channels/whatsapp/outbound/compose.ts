@@ -1,7 +1,7 @@
+import { sayIn } from '../../../../domain/texts/say.ts';
 import type { Asked, OutgoingRow } from '../../../../store/chats/messages/outgoing.ts';
-import { APPROVAL_ANSWERS } from '../../../../store/turns/questions/question-text.ts';
 import type { Counters } from '../../../../store/whatsapp/sends.ts';
-import { ageNote, approvalText, BEGINNING, escapeMarkdown, FILE_NOTE, leadOf } from '../../shared/asking.ts';
+import { ageNote, approvalText, escapeMarkdown, leadOf } from '../../shared/asking.ts';
 import { type Attached, takeAttachments } from '../../shared/markdown.ts';
 import { toWhatsApp } from '../text/markup.ts';
 import { asFile, formatReply, splitText } from '../text/split.ts';
@@ -18,7 +18,7 @@ export type Part = { asks: boolean } & (
 );
 
 export interface Writing {
-  row: Pick<OutgoingRow, 'kind' | 'body' | 'question'>;
+  row: Pick<OutgoingRow, 'kind' | 'body' | 'question' | 'language'>;
   /** how long the message waited */
   ageMs: number;
   textLimit: number;
@@ -37,7 +37,6 @@ const MOST_MESSAGES = 5;
 const CAPTION = 700;
 /** WhatsApp's own limits of a poll. */
 const POLL = { name: 255, options: 12, option: 100 };
-const YES_OR_NO = `${APPROVAL_ANSWERS} 👍 and 👎 work, too.`;
 
 /** The messages of an outbox row, in order, and what formatting changed. At least one. */
 export function write(writing: Writing): { parts: Part[]; counters: Counters } {
@@ -59,7 +58,7 @@ function signed(part: Part, name: string): Part {
 function compose(writing: Writing): { parts: Part[]; counters: Counters } {
   const { row, ageMs } = writing;
   const note = ageNote(ageMs, 'WhatsApp');
-  const lead = [...(note ? [note] : []), ...(row.question ? leadOf(row.question) : [])];
+  const lead = [...(note ? [note] : []), ...(row.question ? leadOf(row.question, sayIn(row.language)) : [])];
   return row.question ? writeQuestion(writing, row.question, lead) : writeText(writing, row.body, lead, []);
 }
 
@@ -70,10 +69,14 @@ export function writeProgress(writing: Writing): string {
 }
 
 function writeQuestion(writing: Writing, question: Asked, lead: string[]): { parts: Part[]; counters: Counters } {
+  const say = sayIn(writing.row.language);
   if (question.isWhole)
     return asking(writeText(writing, writing.row.body, question.again === 'reminder' ? lead.slice(0, -1) : lead, []));
-  if (question.kind === 'approval')
-    return asking(writeText(writing, approvalText(question), lead, [question.rest > 0 ? BEGINNING : YES_OR_NO]));
+  if (question.kind === 'approval') {
+    const answers =
+      question.rest > 0 ? [say('answer.more'), say('answer.approval')] : [say('answer.approval'), say('answer.thumbs')];
+    return asking(writeText(writing, approvalText(question), lead, [answers.join(' ')]));
+  }
   const { options } = question;
   const prompt = question.number > 1 ? `${question.number}. ${question.prompt}` : question.prompt;
   if (options.length === 0) return asking(writeText(writing, prompt, lead, []));
@@ -91,7 +94,7 @@ function writeQuestion(writing: Writing, question: Asked, lead: string[]): { par
       ? writeText(writing, prompt, lead, [])
       : { parts: [], counters: { normalizedCount: 0, chunkedCount: 0, fallbackSplitCount: 0 } };
   return asking({
-    parts: [...said.parts, { kind: 'poll', name: name ?? 'Your answer?', options, asks: true }],
+    parts: [...said.parts, { kind: 'poll', name: name ?? say('answer.poll'), options, asks: true }],
     counters: said.counters,
   });
 }
@@ -128,7 +131,8 @@ function writeText(
   if (!writing.noFiles && asFile(markdown, writing.textLimit * MOST_MESSAGES)) {
     // only the beginning is formatted, because formatting megabytes would block the process
     const { parts, counters } = formatReply(markdown.slice(0, CAPTION * 3).toWellFormed(), CAPTION);
-    const caption = [`${before}${(parts[0] ?? '').trimEnd()} …`, FILE_NOTE, ...closing].join('\n\n');
+    const note = sayIn(writing.row.language)('long.file');
+    const caption = [`${before}${(parts[0] ?? '').trimEnd()} …`, note, ...closing].join('\n\n');
     const file: Part = {
       kind: 'file',
       name: 'answer.txt',

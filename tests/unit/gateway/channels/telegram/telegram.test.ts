@@ -75,6 +75,24 @@ it('says after an hour that a message is old, with the name of the channel', () 
   expect(part).toMatchObject({ text: '(written 3 h ago, while Telegram was away)\n\nhello' });
 });
 
+it('asks in the language of its chat, with buttons that mean the same', () => {
+  const question = {
+    id: 'call_1',
+    kind: 'approval' as const,
+    prompt: '¿Ejecuto este comando en demo?',
+    options: [],
+    number: 1,
+    isWhole: false,
+    evidence: '$ npm test',
+    rest: 0,
+    again: 'reminder' as const,
+  };
+  const [part] = write({ kind: 'question', body: '', question, language: 'es' }, 0);
+  expect(part?.kind === 'text' && part.buttons?.inline_keyboard[0]?.map(({ text }) => text)).toEqual(['Sí', 'No']);
+  expect(part?.kind === 'text' && part.text).toMatch(/^Sigo esperando tu respuesta:[\s\S]+«siempre»/);
+  expect(offeredBy(question)).toEqual(['yes', 'no']);
+});
+
 it('has a button for a rule where a question offers one, which means the same when it is pressed', () => {
   const question = {
     id: 'call_1',

@@ -1,0 +1,67 @@
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { startTestApp, type TestApp } from '../../../support/app.ts';
+import { until } from '../../../support/until.ts';
+
+/** Our own texts follow the language that a person writes, or has asked for. */
+
+let app: TestApp;
+beforeAll(async () => {
+  app = await startTestApp();
+});
+afterAll(() => app?.close());
+
+async function told(thread: string, text: string): Promise<string> {
+  expect((await app.say(thread, text)).kind, text).toBe('reply');
+  return (await app.detail(thread)).items.findLast((item) => item.kind === 'agent_message')!.detail!;
+}
+const asked = (thread: string) =>
+  until('an approval is asked for', () =>
+    app.store.db
+      .selectFrom('questions')
+      .innerJoin('outbox', (join) =>
+        join.onRef('outbox.turn_id', '=', 'questions.turn_id').on('outbox.kind', '=', 'question'),
+      )
+      .select(['questions.id', 'questions.prompt', 'outbox.body'])
+      .where('questions.thread_id', '=', thread)
+      .where('questions.state', '=', 'open')
+      .executeTakeFirst(),
+  );
+const decisionOf = async (id: string) =>
+  (await app.store.db.selectFrom('questions').select('decision').where('id', '=', id).executeTakeFirstOrThrow())
+    .decision;
+
+it('a greeting is answered in its language, and what follows, too', async () => {
+  const thread = await app.thread();
+  expect(await told(thread, '¡Hola!')).toMatch(/^¡Hola(?:, .+)?! Escribe con tus palabras lo que necesitas\./);
+  expect(await told(thread, 'stop')).toBe('No hay nada en marcha, así que no hay nada que parar.');
+  expect(await told(thread, 'ayuda')).toMatch(/^Escribe con tus palabras/);
+  expect(await told(thread, 'remind me to stretch in 20 minutes')).toMatch(/^Te lo recuerdo a las .*: stretch$/);
+});
+
+it('a person who writes English again gets English again', async () => {
+  const thread = await app.thread();
+  expect(await told(thread, 'Guten Tag')).toMatch(/^Hallo/);
+  expect(await told(thread, 'status')).toContain('Gerade läuft nichts.');
+  const { turn_id: turn } = await app.say(thread, 'What is the weather like?');
+  await app.ended(thread, turn!);
+  expect(await told(thread, 'status')).toContain('Nothing is running.');
+});
+
+it('an approval is asked and answered in the language of the chat', async () => {
+  const thread = await app.thread();
+  await told(thread, 'Guten Tag');
+  const turn = await app.turn(thread, [{ call: [['workspace_delete', { name: 'demo' }]] }, { say: 'Gut.' }]);
+  const { id, prompt, body } = await asked(thread);
+  expect(prompt).toBe('Soll ich den Workspace "demo" löschen?');
+  expect(body).toMatch(/Antworte mit ja, nein oder „immer“, damit ich nicht mehr frage\.$/);
+  await app.say(thread, 'Nein.');
+  await app.ended(thread, turn);
+  expect(await decisionOf(id)).toBe('deny');
+});
+
+it('the language that a person has asked for comes first', async () => {
+  const thread = await app.thread();
+  const turn = await app.turn(thread, [{ call: [['preferences', { language: 'French' }]] }, { say: 'Noted.' }]);
+  await app.ended(thread, turn);
+  expect(await told(thread, 'stop')).toBe('Rien ne tourne, il n’y a donc rien à arrêter.');
+});

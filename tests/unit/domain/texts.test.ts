@@ -1,0 +1,149 @@
+import { parse, TYPE } from '@formatjs/icu-messageformat-parser';
+import { describe, expect, it } from 'vitest';
+import { greetingText, shortHelp } from '../../../src/domain/chat/words/help.ts';
+import { momentInWords, scheduleInWords } from '../../../src/domain/chat/words/schedule-words.ts';
+import { languageIn, languageOf } from '../../../src/domain/texts/language.ts';
+import {
+  CATALOGUE,
+  english,
+  type Language,
+  onUntranslated,
+  sayIn,
+  type TextKey,
+} from '../../../src/domain/texts/say.ts';
+
+type Part = ReturnType<typeof parse>[number];
+interface Names {
+  /** said as they are */
+  said: Set<string>;
+  /** they only choose a form */
+  chosen: Set<string>;
+}
+
+function namesIn(text: string): Names {
+  const names: Names = { said: new Set(), chosen: new Set() };
+  const read = (parts: readonly Part[]): void => {
+    for (const part of parts) {
+      if (part.type === TYPE.argument) names.said.add(part.value);
+      else if (part.type === TYPE.plural || part.type === TYPE.select) {
+        names.chosen.add(part.value);
+        for (const { value } of Object.values(part.options)) read(value);
+      } else if (part.type !== TYPE.literal && part.type !== TYPE.pound) throw new Error(`Unusual: ${text}`);
+    }
+  };
+  read(parse(text, { ignoreTag: true }));
+  return names;
+}
+
+const languages = Object.keys(CATALOGUE) as Language[];
+const keys = Object.keys(CATALOGUE.en) as TextKey[];
+
+describe.each(languages)('the texts in %s', (language) => {
+  const texts = CATALOGUE[language] as Record<string, string>;
+
+  it('are as many as in English, in the same order', () => {
+    expect(Object.keys(texts)).toEqual(keys);
+  });
+
+  it('have the placeholders of the English texts', () => {
+    const wrong = keys.filter((key) => {
+      const [own, usual] = [namesIn(texts[key]!), namesIn(CATALOGUE.en[key])];
+      const [ours, all] = [
+        [...own.said, ...own.chosen],
+        [...usual.said, ...usual.chosen],
+      ];
+      // a form may be the same for every number
+      const missing = [...usual.said].some((name) => !own.said.has(name) && !usual.chosen.has(name));
+      return missing || ours.some((name) => !all.includes(name));
+    });
+    expect(wrong).toEqual([]);
+  });
+
+  it('name the same words to type', () => {
+    const typed = (text: string) => (text.match(/`[^`]+`/g) ?? []).sort().join(' ');
+    // an example may be in the language of the person
+    const compared = keys.filter((key) => !/^(?:try|schedules\.none)/.test(key));
+    expect(compared.filter((key) => typed(texts[key]!) !== typed(CATALOGUE.en[key]))).toEqual([]);
+  });
+
+  it('are said without a missing value or a fallback', () => {
+    const fallen: string[] = [];
+    onUntranslated((in_) => void fallen.push(in_));
+    const say = sayIn(language);
+    expect(say('status.quiet', { count: 2, time: '7:00' })).toContain('7:00');
+    expect(say('hello.named', { name: '{x} <b>' })).toContain('{x} <b>');
+    expect(say.list(['a', 'b', 'c'])).toMatch(/^a, b,? \S+ c$/);
+    expect(greetingText({ practice: false, tasks: true }, 'Ada', say).split('\n')).toHaveLength(8);
+    expect(shortHelp({ practice: true, tasks: true }, say)).not.toMatch(/undefined|[{}]/);
+    expect(fallen).toEqual([]);
+  });
+});
+
+it('a language without texts gets English ones, and each is counted', () => {
+  const fallen: string[] = [];
+  onUntranslated((language) => void fallen.push(language));
+  expect(sayIn('ja-JP')('end.stopped')).toBe(english('end.stopped'));
+  expect(sayIn('ja')('ask.command', { at: ' in demo' })).toBe('Run this command in demo?');
+  expect(fallen).toEqual(['ja', 'ja']);
+});
+
+it('the language that was asked for comes before the one that is written', () => {
+  expect(languageOf({})).toBe('en');
+  expect(languageOf({ writes: 'de' })).toBe('de');
+  expect(languageOf({ writes: 'de', language: 'pt-BR' })).toBe('pt-BR');
+  expect(sayIn('pt-BR')('routine.done')).toBe('Feito.');
+});
+
+it('times are those of the language', () => {
+  const at = new Date('2026-11-30T08:00Z');
+  const now = new Date('2026-11-27T08:00Z');
+  expect(momentInWords(at, 'Europe/Berlin', now, sayIn('de'))).toBe('am Mo. 30. Nov. um 09:00');
+  expect(momentInWords(at, 'Europe/Berlin', at, sayIn('es'))).toBe('a las 09:00');
+  expect(scheduleInWords('30 8 * * MON-FRI', sayIn('fr'))).toBe('chaque jour de semaine à 8:30');
+  expect(scheduleInWords('0 9 * * MON,FRI', sayIn('de'))).toBe('jeden Montag und Freitag um 9:00');
+  expect(scheduleInWords('*/5 * * * *', sayIn('pt'))).toBe('a cada 5 minutos');
+  expect(scheduleInWords('0 8 1 * *', sayIn('hi'))).toBe('every month on the 1st at 8:00');
+});
+
+describe('the language of a message', () => {
+  it.each<[Language, string[]]>([
+    [
+      'en',
+      ['fix the login tests in demo', 'what is running', 'hello there', 'tell me a joke', 'What do you do in Perl?'],
+    ],
+    ['de', ['hallo', 'mach die Tests in demo wieder grün', 'was läuft gerade', 'Kannst du den Login reparieren?']],
+    ['es', ['hola', '¿qué hora es?', 'haz una página que muestre la hora', 'borra el archivo por favor']],
+    ['pt', ['oi', 'que horas são?', 'faz uma página que mostra a hora', 'Você pode ler esta página?']],
+    ['fr', ['bonjour', 'quelle heure est-il ?', "rappelle-moi d'appeler Anne demain", 'supprime le fichier stp']],
+    ['hi', ['नमस्ते', 'लॉगिन के टेस्ट ठीक करो']],
+  ])('is %s', (language, messages) => {
+    for (const message of messages) expect([message, languageIn(message)]).toEqual([message, language]);
+  });
+
+  it.each(languages)('is never another one for our own texts in %s', (language) => {
+    const read = Object.values(CATALOGUE[language]).map((text) => languageIn(text));
+    expect(read.filter((found) => found !== null && found !== language)).toEqual([]);
+    expect(read.filter((found) => found === language).length).toBeGreaterThan(read.length * 0.4);
+  });
+
+  it.each([
+    ...[
+      'npm test',
+      'yes',
+      '2',
+      'commit and push',
+      'use die() in main',
+      'delete src/index.ts',
+      '/task claude in demo: go',
+    ],
+    ...[
+      'ログインのテストを直して',
+      'исправь тесты входа',
+      'ik wil een website voor mijn bakkerij',
+      'say "der die das"',
+    ],
+    ...['read https://example.com/de/der-die-das', '```\nder die das ist nicht\n```'],
+  ])('is not clear: %s', (message) => {
+    expect(languageIn(message)).toBeNull();
+  });
+});
