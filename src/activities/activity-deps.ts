@@ -34,6 +34,8 @@ export type RoutineDeps = Pick<ActivityDeps, 'db' | 'temporal' | 'config'> & Par
 /** Dependencies of coding tasks: the host's containers, and their way out. */
 export interface KennelDeps extends Omit<ActivityDeps, 'model'>, Omit<HostDeps, 'workspacesFolder' | 'browsers'> {
   gate: Gate;
+  /** for pictures of what a task has made; there are none without it */
+  browsers?: Browsers;
   /** aborted when this process must end; work that can be handed back is handed back at once */
   draining: AbortSignal;
 }

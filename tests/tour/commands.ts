@@ -182,6 +182,7 @@ const rest: Line[] = [
   ['yes always for command', /It runs until/],
   ['apps', /^1: .* in demo, http/],
   ['app log', /^node -e [\s\S]*\nhere/],
+  ['preview', /opens the app in demo on one device in your network, once|this machine is in no network/],
   ['app stop', /Stopped node -e/],
   [calls(['app_run', { workspace: 'demo', command: server, keep: true }]), /It runs until/],
   ['app stop 1', /Stopped node -e/],

@@ -14,6 +14,7 @@ import type { TaskResult } from '../../store/schema/tables/kennel.ts';
 import type { KennelDeps } from '../activity-deps.ts';
 import { requireHeld } from '../lease.ts';
 
+import { picturesOf } from './pictures.ts';
 import { isPassing, type Tested, testsOf } from './task-tests.ts';
 import { AUTHOR, workspaceOf, worktreeOption } from './task-workspace.ts';
 
@@ -88,9 +89,10 @@ export async function resultOf(
           () => ({ tests: null, untested: 'their container could not be started' }),
         )
       : { tests: null };
+  const pictures = state === 'completed' && task.race_id === null ? await picturesOf(deps, task, changes) : [];
   // its branch stays
   if (task.worktree) await afterAll<unknown>(leaveWorktree, () => null);
-  return { summary: reason, changes, said, ...tested };
+  return { summary: reason, changes, said, ...tested, ...(pictures.length > 0 && { pictures }) };
 }
 
 /** The result of one part of the end, or its replacement when every attempt failed. */

@@ -177,7 +177,7 @@ export function configuration(
 }
 
 /** The engine would create a missing folder. A name that leads out of the workspace is refused. */
-function insideWorkspace(cwd = '.'): string {
+export function insideWorkspace(cwd = '.'): string {
   const path = new URL(`file://${INSIDE.workspace}/${cwd.split('/').map(encodeURIComponent).join('/')}`).pathname;
   const inside = decodeURIComponent(path).replace(/(?<!\/)\/+$/, '');
   if (inside !== INSIDE.workspace && !inside.startsWith(`${INSIDE.workspace}/`))

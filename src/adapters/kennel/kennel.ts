@@ -92,6 +92,11 @@ export interface KennelApps {
    * Starts an app, or finds the one that the same call started. Returns its id. Throws KennelFull when too many run.
    */
   start(app: StartApp): Promise<string>;
+  /**
+   * Opens a link to a running app for one device in the owner's network, for an hour. `until`: epoch ms. Null when the
+   * app does not listen, or this machine is in no network.
+   */
+  link(id: string): Promise<{ url: string; until: number } | null>;
   /** Waits until an app listens on a port, or has ended; null when it is gone. */
   settled(id: string, ms: number, signal: AbortSignal): Promise<App | null>;
   list(): Promise<App[]>;
@@ -122,6 +127,10 @@ export interface StartApp {
   /** the port that it listens on; the first that it opens when left out */
   port?: number;
   env: Record<string, string>;
+  /** key of a task: it runs on the copy that the operation `base` has made, and is in no list; it ends with the copy */
+  base?: string;
+  /** relative to /workspace */
+  cwd?: string;
 }
 
 export interface App {

@@ -95,6 +95,10 @@ export const openKennel = (config: KennelConfig): OpenKennel => new HostKennel(c
 /** operations that may create or restore a repository */
 const MAKES: ReadonlySet<WorkspaceOp['op']> = new Set(['create', 'conclude', 'undo']);
 
+/** The copy of a workspace that the operation `base` has made for a task. */
+const copyOf = async (workspace: string, key: string): Promise<string> =>
+  join(await sideFolder(workspace), `base-${key}`);
+
 class HostKennel implements OpenKennel {
   readonly engine: Engine;
   readonly images: Images;
@@ -137,9 +141,15 @@ class HostKennel implements OpenKennel {
         explained(async () => {
           const { image, variables } = await this.all.of('tools', app.workspace);
           await this.ownership.settle(app.workspace);
-          return await apps.start(image, { ...app, env: { ...homeVariables(EMPTY_HOME), ...variables, ...app.env } });
+          const workspace = app.base === undefined ? app.workspace : await copyOf(app.workspace, app.base);
+          return await apps.start(image, {
+            ...app,
+            workspace,
+            env: { ...homeVariables(EMPTY_HOME), ...variables, ...app.env },
+          });
         }),
       settled: (id, ms, signal) => explained(() => apps.settled(id, ms, signal)),
+      link: (id) => explained(() => apps.link(id)),
       list: () => explained(() => apps.list()),
       log: (id, lines) => explained(() => apps.log(id, lines)),
       stop: (id) => explained(() => apps.stop(id)),
@@ -217,10 +227,7 @@ class HostKennel implements OpenKennel {
           }
         : command.env;
       if (!command.hosts?.length) {
-        const files =
-          command.base === undefined
-            ? {}
-            : { files: join(await sideFolder(command.workspace!), `base-${command.base}`) };
+        const files = command.base === undefined ? {} : { files: await copyOf(command.workspace!, command.base) };
         const argv = command.gate === undefined ? command.argv : throughGate(command.argv);
         return await runCommand(
           { ...context, image },

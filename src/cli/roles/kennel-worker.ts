@@ -95,6 +95,7 @@ export async function run({ config, role, alone, store, temporal, native, conver
     config,
     kennel,
     gate,
+    browsers,
     host,
     lease,
     draining: draining.signal,
@@ -105,7 +106,7 @@ export async function run({ config, role, alone, store, temporal, native, conver
     namespace: config.TEMPORAL_NAMESPACE,
     dataConverter: converter,
     taskQueue: kennelQueue(host),
-    activities: await kennelActivities({ ...deps, workspacesFolder: workspacesFolder(config), browsers }),
+    activities: await kennelActivities({ ...deps, browsers, workspacesFolder: workspacesFolder(config) }),
     ...workerTimings(config),
     interceptors: { activity: activityTraces(store.db) },
     // following is waiting: what a host can hold is bounded by its places for containers

@@ -23,7 +23,7 @@ export const kennelSettings = {
     .min(0)
     .max(1_000)
     .default(4)
-    .describe('Browsers that this host runs at once; 0 turns the browser tools off'),
+    .describe('Browsers that this host runs at once; 0 turns the browser tools and pictures in reports off'),
   FETCH_BROWSER_IDLE_MINUTES: positive(15, 20_000).describe('A browser that no tool used for this long ends'),
   FETCH_KENNEL_BASE: z
     .string()

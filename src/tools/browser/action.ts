@@ -78,7 +78,7 @@ export const browserAction = defineTool({
   danger: 'MODERATE',
   // a click may buy something
   effect: 'once',
-  asks: ({ action }, at) => `${WORDS[action]} on the page in the browser${at}?`,
+  asks: ({ action }, at, say) => say(`ask.${action}`, { at }),
   preview: (args, context) => previewOf(args, context),
   summarise: ({ action }) => action,
   run: (args, context) =>

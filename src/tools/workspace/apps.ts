@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import type { App } from '../../adapters/kennel/kennel.ts';
+import type { App, Kennel } from '../../adapters/kennel/kennel.ts';
 import { lineOf } from '../../domain/tasks/checks/project-profile.ts';
 import { sameName } from '../../domain/tasks/workspace-names.ts';
 import { reachOf } from '../../store/chats/shares.ts';
@@ -37,13 +37,13 @@ export const appTools: Tool[] = [
     // its container has no network, and who visits it is on this machine; what it deletes may be gone
     sends: ['command'],
     description:
-      'Run a bash command of the project, by default its usual start command, as shell_run does. With keep it is left running, as for a server: the answer names an address for a browser on this machine.',
+      'Run a bash command of the project, by default its usual start command, as shell_run does. With keep it is left running, as for a server: the answer names its address for a browser on this machine.',
     danger: 'DANGEROUS',
     effect: 'once',
     schema: z.strictObject({
       command: commandLine.optional(),
       keep: z.boolean().default(false),
-      port: z.int().min(1).max(65_535).optional().describe('Of the server, if it opens several'),
+      port: z.int().min(1).max(65_535).optional().describe('If it opens several'),
       timeoutMs: limit(120_000),
       workspace: workspaceArgument,
     }),
@@ -79,16 +79,15 @@ export const appTools: Tool[] = [
     name: 'app_control',
     family: 'apps',
     reads: ['command'],
+    // the link of a preview is of no use to anybody who is not told it
     sends: [],
     effect: 'idempotent',
-    description: 'List the apps that app_run keeps running, read on in the log of one, or stop it.',
+    description: 'List the apps that app_run keeps, read the log of one, stop it, or link a phone to it.',
     danger: 'SAFE',
+    dangerOf: ({ action }) => (action === 'preview' ? 'MODERATE' : 'SAFE'),
     schema: z.strictObject({
-      action: z.enum(['list', 'log', 'stop']).default('list'),
-      app: text(100)
-        .min(1)
-        .optional()
-        .describe('Its number in the list, or its workspace; needed if there are several'),
+      action: z.enum(['list', 'log', 'stop', 'preview']).default('list'),
+      app: text(100).min(1).optional().describe('Its number in the list, or its workspace, if there are several'),
       lines: z.int().min(1).max(2000).default(100),
     }),
     summarise: (args) => args.action,
@@ -165,7 +164,7 @@ export async function visibleApps(context: Pick<ToolContext, 'db' | 'kennel' | '
 
 const control = (
   context: ToolContext,
-  action: 'list' | 'log' | 'stop',
+  action: 'list' | 'log' | 'stop' | 'preview',
   wanted: string | undefined,
   lines: number,
 ): Promise<ToolOutcome> =>
@@ -212,6 +211,7 @@ const control = (
         metadata: { app: dataOf(app) },
       };
     }
+    if (action === 'preview') return await preview(kennel, app, context);
     const log = printed(await kennel.apps.log(app.id, LAST_LINES)).trim();
     // first, or a host that is killed in between would tell that it ended by itself
     await noteStop(context.db, app.callId);
@@ -223,6 +223,24 @@ const control = (
       metadata: { app: dataOf(app) },
     };
   });
+
+async function preview(kennel: Kennel, app: App, context: ToolContext): Promise<ToolOutcome> {
+  if (context.unattended || (await reachOf(context.db, context)) !== null)
+    return { ok: false, output: 'Only the owner opens a preview, in a chat.', ours: true };
+  const link = app.state === 'running' ? await kennel.apps.link(app.id) : null;
+  if (!link)
+    return {
+      ok: false,
+      output: `The app in ${app.name} listens on no port yet, or this machine is in no network.`,
+      ours: true,
+    };
+  return {
+    ok: true,
+    output: `${link.url}\nopens the app in ${app.name} on one device in your network, once. It closes after an hour, and is not encrypted.`,
+    ours: true,
+    metadata: { app: dataOf(app), url: link.url, until: new Date(link.until).toISOString() },
+  };
+}
 
 function aboutApp(app: App): string {
   const how =

@@ -1,11 +1,14 @@
-import { existsSync } from 'node:fs';
+import { execFileSync } from 'node:child_process';
+import { existsSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import sharp from 'sharp';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { homeLabel } from '../../../src/adapters/kennel/docker/containers.ts';
+import { bytesOfAttachment } from '../../../src/store/chats/messages/attachments.ts';
 import { script, type TestApp } from '../../support/app.ts';
 import { type Site, serve } from '../../support/browser-bench.ts';
 import { NO_DOCKER, removeContainers, requireDocker } from '../../support/docker.ts';
-import { startTaskApp, workspace } from '../../support/kennel-app.ts';
+import { findTask, inState, report, startTask, startTaskApp, workspace } from '../../support/kennel-app.ts';
 import { until } from '../../support/until.ts';
 
 /** A whole instance whose model obeys what a page says. */
@@ -161,4 +164,62 @@ describe.skipIf(NO_DOCKER)('the browser in a chat', () => {
     expect((await get(await app.thread())).status).toBe(404);
     expect((await get(thread, 'wrong')).status).toBe(401);
   });
+
+  const started = async (name: string, files: Record<string, string>, goal: string): Promise<string> => {
+    const { path, git } = await workspace(app, name);
+    for (const [file, text] of Object.entries(files)) writeFileSync(join(path, file), text);
+    git('add', '.');
+    git('commit', '-qm', 'files');
+    const { id } = await startTask(app, goal, { workspace: name, thread: await app.thread({ auto_approve: true }) });
+    await inState(app, id, 'completed', 180_000);
+    return id;
+  };
+  /** The colours in the middle of the pictures of a report, by their captions. */
+  const pictured = async (id: string): Promise<Record<string, string>> => {
+    const found = (await report(app, id)).matchAll(/!\[([^\]]*)\]\(attachment:(\w+)\)/g);
+    const colours = [...found].map(async ([, caption = '', attachment = '']) => {
+      const { thread_id } = await findTask(app, id);
+      const { data } = (await bytesOfAttachment(app.store.db, thread_id, attachment))!;
+      const { dominant: of } = await sharp(data).removeAlpha().stats();
+      return [caption, of.r > 200 && of.b < 100 ? 'red' : of.b > 200 && of.r < 100 ? 'blue' : 'other'] as const;
+    });
+    return Object.fromEntries(await Promise.all(colours));
+  };
+
+  it('pictures the pages that a task has changed, before and after, in its report', async () => {
+    const id = await started(
+      'pages',
+      { 'index.html': '<link rel=stylesheet href=a.css><h1>Shop</h1>', 'a.css': 'body { background: blue }' },
+      'write a.css body { background: red }; say Done.',
+    );
+    expect(await pictured(id)).toEqual({ 'Before: index.html': 'blue', 'Now: index.html': 'red' });
+    // the files of the workspace are those of the task alone, and nothing goes on running
+    expect(execFileSync('git', ['status', '--porcelain'], { cwd: join(app.home, 'workspaces/pages') }).toString()).toBe(
+      '',
+    );
+    expect(execFileSync('docker', ['ps', '-aq', '--filter', 'label=fetch.copy']).toString()).toBe('');
+  }, 300_000);
+
+  it('pictures a project with a server of its own as it is started', async () => {
+    const server = `import { readFileSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:http';
+writeFileSync('started.txt', 'x');
+createServer((_, response) => {
+  response.writeHead(200, { 'content-type': 'text/html' }).end('<style>' + readFileSync('a.css') + '</style>Shop');
+}).listen(3000);`;
+    const files = {
+      'package.json': '{ "type": "module", "scripts": { "start": "node server.js" } }',
+      'server.js': server,
+      'a.css': 'body { background: blue }',
+    };
+    const id = await started('served', files, 'write a.css body { background: red }; say Done.');
+    expect(await pictured(id)).toEqual({ 'Before: /': 'blue', 'Now: /': 'red' });
+    expect(existsSync(join(app.home, 'workspaces/served/started.txt'))).toBe(false);
+  }, 300_000);
+
+  it('a report has no pictures where nothing listens, and waits for them no longer than it must', async () => {
+    const files = { 'package.json': '{ "scripts": { "start": "node -e 0" } }', 'a.css': '' };
+    const id = await started('mute', files, 'write a.css body { background: red }; say Done.');
+    expect(await report(app, id)).not.toContain('attachment:');
+  }, 300_000);
 });

@@ -3,6 +3,7 @@ import { mkdirSync, mkdtempSync, realpathSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { addressesInNetworks } from '../../../src/adapters/kennel/apps/preview-link.ts';
 import { openKennel } from '../../../src/adapters/kennel/open-kennel.ts';
 import { loadConfig } from '../../../src/config.ts';
 import { markEnded, runningAppsOf } from '../../../src/store/kennel/workspaces/apps.ts';
@@ -128,8 +129,20 @@ describe.skipIf(!engine)('apps', () => {
     await next.apps.release();
     await kennel.apps.tend();
 
+    const previewed = await bench.call('app_control', { action: 'preview' });
+    if (addressesInNetworks().length > 0) {
+      expect(previewed).toMatchObject({ ok: true, ours: true });
+      const url = String(previewed.metadata!.url);
+      const letIn = await fetch(url, { method: 'POST', redirect: 'manual' });
+      const cookie = letIn.headers.get('set-cookie')!.split(';')[0]!;
+      const previewOf = async () => await (await fetch(new URL('/shop', url), { headers: { cookie } })).text();
+      expect(await previewOf()).toBe('hello /shop');
+      expect((await fetch(url)).status).toBe(403);
+    } else expect(previewed).toMatchObject({ ok: false });
+
     const stopped = await bench.call('app_control', { action: 'stop' });
     expect(stopped).toMatchObject({ ok: true, output: expect.stringContaining('Stopped npm start in web.') });
+    if (previewed.ok) await expect(fetch(String(previewed.metadata!.url))).rejects.toThrow();
     expect(await kennel.apps.list()).toEqual([]);
     await markEnded(database.store.db, 'local', [], null);
     expect(await runningAppsOf(database.store.db, bench.chatId)).toEqual([]);

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { hasNoTests, type Report, reportText, subjectIn } from '../../../src/domain/tasks/report.ts';
+import { takeAttachments } from '../../../src/gateway/channels/shared/markdown.ts';
 import { toWhatsApp } from '../../../src/gateway/channels/whatsapp/text/markup.ts';
 
 const report: Report = {
@@ -40,6 +41,22 @@ describe('the report of a task', () => {
         '1 min 35 s, 1.2k tokens, $0.01.',
       ].join('\n\n'),
     );
+  });
+
+  it('ends with pictures of the pages that were changed, whose names hold no markup', () => {
+    const pictures = [
+      { page: 'index.html', before: 'att_1', after: 'att_2' },
+      { page: 'same.html', before: 'att_3', after: 'att_3' },
+      { page: 'a](attachment:att_9)![b.html', after: 'att_4' },
+    ];
+    const said = reportText({ ...report, result: { ...report.result, pictures } });
+    expect(said.split('\n\n').at(-1)!.split('\n')).toEqual([
+      '![Before: index.html](attachment:att_1)',
+      '![Now: index.html](attachment:att_2)',
+      '![Looks the same: same.html](attachment:att_3)',
+      '![Now: a??attachment?att_9???b.html](attachment:att_4)',
+    ]);
+    expect(takeAttachments(said).attached.map(({ id }) => id)).toEqual(['att_1', 'att_2', 'att_3', 'att_4']);
   });
 
   it('is short for work on a pull request, whose own question shows the changes and asks what becomes of them', () => {

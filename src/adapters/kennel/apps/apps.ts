@@ -8,12 +8,13 @@ import type Docker from 'dockerode';
 import { INSIDE } from '../../../contracts/kennel.ts';
 import { HOUR } from '../../../domain/time.ts';
 import { KeyedMutex } from '../../keyed-mutex.ts';
-import { EMPTY_HOME } from '../command.ts';
+import { EMPTY_HOME, insideWorkspace } from '../command.ts';
 import { Demux, destroy, inspectOrNull, LABEL } from '../docker/containers.ts';
 import { hostConfig, mount } from '../docker/hardening.ts';
 import { type App, KennelFull, type StartApp } from '../kennel.ts';
 import type { RunContext } from '../runs.ts';
 import { Preview } from './preview.ts';
+import { addressesInNetworks, PreviewLink } from './preview-link.ts';
 
 /** Most apps of one host at a time. Each may use as much memory as a task. */
 const MAX_APPS = 4;
@@ -41,6 +42,7 @@ export class Apps {
   private readonly folder: string;
   private readonly contextOf: (workspace: string | null) => Promise<RunContext>;
   private readonly previews = new Map<string, Preview>();
+  private readonly links = new Map<string, PreviewLink>();
   private readonly turns = new KeyedMutex();
 
   constructor(home: string, contextOf: (workspace: string | null) => Promise<RunContext>) {
@@ -77,7 +79,7 @@ export class Apps {
   }
 
   async list(): Promise<App[]> {
-    return await this.listed(await this.contextOf(null));
+    return (await this.listed(await this.contextOf(null))).filter(({ copy }) => !copy);
   }
 
   /** The last lines of what an app printed. */
@@ -109,11 +111,25 @@ export class Apps {
     });
   }
 
+  /**
+   * Opens a link to an app for one device in the owner's network, in place of an earlier one. Null when the app does
+   * not listen, or this machine is in no network.
+   */
+  async link(id: string): Promise<{ url: string; until: number } | null> {
+    const preview = this.previews.get(id);
+    const [address] = addressesInNetworks();
+    if (!preview?.reached || preview.appPort === null || address === undefined) return null;
+    this.links.get(id)?.close();
+    const link = await PreviewLink.open({ connect: () => preview.tunnel(), port: preview.appPort }, address);
+    this.links.set(id, link);
+    return link;
+  }
+
   /** Waits until an app listens on a port, or has ended. */
   async settled(id: string, ms: number, signal: AbortSignal): Promise<App | null> {
     const deadline = Date.now() + ms;
     for (;;) {
-      const app = (await this.list()).find((each) => each.id === id) ?? null;
+      const app = (await this.listed(await this.contextOf(null))).find((each) => each.id === id) ?? null;
       if (!app || app.state === 'exited' || app.address !== null || Date.now() > deadline) return app;
       await pause(200, undefined, { signal });
     }
@@ -149,7 +165,7 @@ export class Apps {
       const left: App[] = [];
       for (const app of apps) {
         const lost = !existsSync(app.workspace);
-        if (app.state === 'exited' && !lost) await ended?.(app);
+        if (app.state === 'exited' && !lost && !app.copy) await ended?.(app);
         if (lost || (app.state === 'exited' && Date.now() - (app.endedAt ?? 0) > KEPT_MS))
           await this.end(context, app.id);
         else {
@@ -172,7 +188,7 @@ export class Apps {
     await Promise.all([...this.previews.keys()].map((id) => this.closePreview(id)));
   }
 
-  private async listed({ engine, home }: Pick<RunContext, 'engine' | 'home'>): Promise<App[]> {
+  private async listed({ engine, home }: Pick<RunContext, 'engine' | 'home'>): Promise<Array<App & { copy: boolean }>> {
     const found = await engine.docker.listContainers({
       all: true,
       filters: { label: [`${LABEL.home}=${home}`, LABEL.app] },
@@ -184,7 +200,7 @@ export class Apps {
       .sort((a, b) => a.startedAt.localeCompare(b.startedAt));
   }
 
-  private viewOf({ Config, State }: Docker.ContainerInspectInfo): App {
+  private viewOf({ Config, State }: Docker.ContainerInspectInfo): App & { copy: boolean } {
     const {
       [LABEL.app]: id = '',
       [LABEL.call]: callId = '',
@@ -208,6 +224,7 @@ export class Apps {
         address,
         startedAt: State.StartedAt,
       },
+      copy: LABEL.copy in Config.Labels,
       exitCode: state === 'exited' ? State.ExitCode : null,
       outOfMemory: State.OOMKilled,
       endedAt: state === 'exited' ? Date.parse(State.FinishedAt) : null,
@@ -223,6 +240,8 @@ export class Apps {
   private async closePreview(id: string): Promise<void> {
     const preview = this.previews.get(id);
     this.previews.delete(id);
+    this.links.get(id)?.close();
+    this.links.delete(id);
     await preview?.close();
   }
 
@@ -243,7 +262,7 @@ export class Apps {
       Image: image,
       Cmd: [...RUN, `${SOCKET}/preview.sock`, String(app.port ?? 0), ...app.argv],
       Env: Object.entries(env).map(([name, value]) => `${name}=${value}`),
-      WorkingDir: INSIDE.workspace,
+      WorkingDir: insideWorkspace(app.cwd),
       User: `${user.uid}:${user.gid}`,
       Hostname: 'kennel',
       Labels: {
@@ -253,6 +272,7 @@ export class Apps {
         [LABEL.workspace]: app.workspace,
         [LABEL.command]: app.command,
         [LABEL.port]: String(previewPort),
+        ...(app.base !== undefined && { [LABEL.copy]: 'true' }),
       },
       HostConfig: hostConfig({
         limits,

@@ -73,6 +73,17 @@ export interface Browsers {
   run(owner: BrowserOwner, commands: readonly BrowserCommand[], options: BrowserRun): Promise<BrowserAnswer>;
   /** A picture of the page, as PNG. @throws NoBrowser @throws BrowserFailed */
   picture(owner: BrowserOwner, options: Omit<BrowserRun, 'opens' | 'bail'>): Promise<Buffer>;
+  /**
+   * Pictures of these addresses, as PNG, by a browser that ends with the call; null for a page that does not load.
+   */
+  picturesOf(
+    owner: BrowserOwner,
+    subject: BrowserSubject,
+    pages: readonly string[],
+    signal: AbortSignal,
+  ): Promise<Array<Buffer | null>>;
+  /** Whether the image is there. Begins to build it where it is not. */
+  isBuilt(): Promise<boolean>;
   /** Ends the browsers of conversations that are over, and closes what belonged to browsers that ended. */
   tend(isCurrent: (conversation: string) => Promise<boolean>): Promise<void>;
   /** Closes the ways out, at the end of the process. The browsers stay. */
@@ -96,6 +107,8 @@ const BUSY_MS = 50;
 const MAX_OUTPUT = 8 * 1024 * 1024;
 const MAX_PICTURE = 32 * 1024 * 1024;
 const PICTURE = '/tmp/picture.png';
+/** What a page loads after its first files shows a moment later. */
+const LOADED: BrowserCommand = ['wait', '--load', 'networkidle', '--timeout', '5000'];
 const TOO_LARGE = 'The page is too large to be described.';
 
 type BrowsersConfig = Pick<
@@ -148,6 +161,33 @@ class HostBrowsers implements Browsers {
         throw new BrowserFailed(said.stderr.trim() || 'No picture of the page could be taken.');
       return picture;
     });
+  }
+
+  async picturesOf(
+    owner: BrowserOwner,
+    subject: BrowserSubject,
+    pages: readonly string[],
+    signal: AbortSignal,
+  ): Promise<Array<Buffer | null>> {
+    const options = { onProgress: () => {}, signal };
+    const taken: Array<Buffer | null> = [];
+    try {
+      for (const page of pages) {
+        const { answers } = await this.run(owner, [['open', page], LOADED], { ...options, opens: subject, bail: true });
+        taken.push(answers[0]?.success ? await this.picture(owner, options) : null);
+      }
+      return taken;
+    } finally {
+      const key = browserKey(owner.key);
+      await this.turns.run(key, () => this.endUnused(key, async () => false)).catch(() => {});
+    }
+  }
+
+  async isBuilt(): Promise<boolean> {
+    const { images } = this.kennel;
+    if (await images.state('browser')) return true;
+    images.provide('browser').catch(() => {});
+    return false;
   }
 
   async tend(isCurrent: (conversation: string) => Promise<boolean>): Promise<void> {

@@ -32,6 +32,8 @@ export const LABEL = {
   workspace: 'fetch.workspace',
   command: 'fetch.command',
   port: 'fetch.port',
+  /** only apps: it runs on a copy, and nobody but its caller knows of it */
+  copy: 'fetch.copy',
 } as const;
 
 /** Label of the containers of one home, and of one host when several share a home on a common disk. */

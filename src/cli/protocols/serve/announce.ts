@@ -1,4 +1,4 @@
-import { networkInterfaces } from 'node:os';
+import { addressesInNetworks } from '../../../adapters/kennel/apps/preview-link.ts';
 import { asksForToken } from '../../../api/http/access/auth.ts';
 import type { Config } from '../../../config.ts';
 import { isLoopback } from '../../../domain/settings/shapes.ts';
@@ -36,7 +36,7 @@ function authLines(config: Config, token: string): string[] {
 export function mobileLinks(
   config: Config,
   token: string,
-  addresses = ownAddresses(),
+  addresses = addressesInNetworks(),
 ): Array<{ what: 'Local' | 'LAN' | 'URL'; url: string }> {
   const { runtimeHost: host, FETCH_RUNTIME_PORT: port } = config;
   const query = asksForToken(config) ? `?token=${encodeURIComponent(token)}` : '';
@@ -61,11 +61,3 @@ export const weakTokenWarning = ({
     : null;
 
 const address = (host: string, port: number): string => `http://${host.includes(':') ? `[${host}]` : host}:${port}`;
-
-/** Of this machine on networks with other devices; containers have bridges of their own. */
-const ownAddresses = (): string[] =>
-  Object.entries(networkInterfaces()).flatMap(([name, found = []]) =>
-    /^(docker|br-|veth|virbr)/.test(name)
-      ? []
-      : found.filter(({ family, internal }) => family === 'IPv4' && !internal).map((each) => each.address),
-  );

@@ -119,13 +119,15 @@ export const undoWords = ({ id, workspace }: { id: string; workspace: string }):
 
 /** An order about apps that are left running. `app`: the number in the list, or the id, of one. */
 interface AppOrder {
-  action: 'list' | 'log' | 'stop';
+  action: 'list' | 'log' | 'preview' | 'stop';
   app?: string;
 }
 
 export function parseApp(text: string): AppOrder | null {
   const words = plainWords(text);
   if (words === 'apps') return { action: 'list' };
+  const [preview, previewed] = /^(?:app )?preview(?: (\d{1,2}))?$/.exec(words) ?? [];
+  if (preview) return { action: 'preview', ...(previewed && { app: previewed }) };
   // `stop 2` is about a coding task
   const named = /^(?:app )?(log|stop) (app-[a-f0-9]{6})$|^app (log|stop) (\d{1,2})$/.exec(words);
   if (named) return { action: (named[1] ?? named[3]) as 'log' | 'stop', app: (named[2] ?? named[4])! };

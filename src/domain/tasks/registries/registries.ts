@@ -1,3 +1,4 @@
+import { english, type Say } from '../../texts/say.ts';
 import { type AskedHost, shownHost, warningsBut } from '../egress.ts';
 
 /**
@@ -15,13 +16,8 @@ export const MANIFESTS: Readonly<Record<string, string>> = {
   'pom.xml': 'maven',
 };
 
-const PROJECTS: Record<string, string> = {
-  npm: 'a Node project',
-  pip: 'a Python project',
-  go: 'a Go project',
-  cargo: 'a Rust project',
-  maven: 'a Java project',
-};
+/** Package managers whose registries a check asks for, besides those above. Tasks ask when a program wants a host. */
+export const CHECKED_MANAGERS = ['gradle', 'composer', 'bundler', 'dotnet'];
 
 /**
  * Prints `<package manager> <address>` for each registry that the project in the current folder uses, of the package
@@ -50,6 +46,21 @@ fi
 if wanted maven mvn; then
   timeout 20 mvn -B test-compile 2>&1 | sed -nE 's/.*from\\/to ([^ ]+) \\((https?:[^ )]+)\\).*/\\1 \\2/p' | head -n 1 | sed -E 's/^central /maven /; t; s/^[^ ]+ /maven+ /'
 fi
+if wanted bundler bundle && [ -f Gemfile ]; then
+  sed -nE 's/^ *source[ (]+.(https?:[a-zA-Z0-9._:\\/-]+).*/bundler \\1/p' Gemfile
+  sed -nE 's/^ *remote: (https?:[^ ]+)$/bundler+ \\1/p' Gemfile.lock 2>/dev/null
+fi
+if wanted composer && [ -f composer.json ]; then
+  composer config --list 2>/dev/null | sed -nE 's/^\\[repositories\\..*\\.url\\] (https?:[^ ]+)$/composer \\1/p'
+  sed -nE 's/^ *"url": "(https?:\\/\\/[^/"]+\\/).*/composer+ \\1/p' composer.lock 2>/dev/null | sort -u
+fi
+if wanted dotnet && ls | grep -qE '\\.(sln|slnx|[a-z]{2}proj)$'; then
+  dotnet nuget list source --format short 2>/dev/null | sed -nE 's/^E (https?:[^ ]+)$/dotnet \\1/p'
+fi
+if wanted gradle sh && ls | grep -q '^build.gradle'; then
+  sed -nE 's/^distributionUrl=(https?)\\\\?(:.*)$/gradle+ \\1\\2/p' gradle/wrapper/gradle-wrapper.properties 2>/dev/null
+  cat build.gradle* settings.gradle* 2>/dev/null | sed -nE 's/.*ur[li][ =(]+.(https?:[a-zA-Z0-9._:\\/-]+).*/gradle \\1/p'
+fi
 exit 0
 `;
 
@@ -67,7 +78,8 @@ const MOST = 12;
 export function registriesIn(output: string, isPlain: (at: AskedHost) => boolean): Registry[] {
   const found = new Map<string, Registry>();
   for (const line of output.slice(0, 20_000).split('\n')) {
-    const [, manager, further, address] = /^(npm|pip|go|cargo|maven)(\+?) (https?:\/\/\S{1,500})$/.exec(line) ?? [];
+    const [, manager, further, address] =
+      /^(npm|pip|go|cargo|maven|gradle|composer|bundler|dotnet)(\+?) (https?:\/\/\S{1,500})$/.exec(line) ?? [];
     const url = address === undefined ? null : URL.parse(address);
     if (!manager || !url || !/^[a-z0-9_.-]+$/.test(url.hostname)) continue;
     const at = {
@@ -83,30 +95,27 @@ export function registriesIn(output: string, isPlain: (at: AskedHost) => boolean
   return [...found.values()].slice(0, MOST);
 }
 
-export const REGISTRY_OPTIONS = ['yes', 'no'];
+export const registryOptions = (say: Say = english): string[] => [say('button.yes'), say('button.no')];
+
+const KNOWN = ['npm', 'pip', 'go', 'cargo', 'maven'] as const;
 
 /** The question before the first task of a project. `tools`: the package managers. `own`: the owner's mirrors. */
-export function registryQuestion({
-  workspace,
-  tools,
-  hosts,
-  own = [],
-}: {
-  workspace: string;
-  tools: readonly string[];
-  hosts: readonly AskedHost[];
-  own?: readonly AskedHost[];
-}): string {
+export function registryQuestion(
+  {
+    workspace,
+    tools,
+    hosts,
+    own = [],
+  }: { workspace: string; tools: readonly string[]; hosts: readonly AskedHost[]; own?: readonly AskedHost[] },
+  say: Say = english,
+): string {
   const [tool] = tools;
-  const what =
-    tools.length === 1 && tool ? (PROJECTS[tool] ?? `a project for ${tool}`) : `a project for ${tools.join(' and ')}`;
-  const [only] = hosts;
+  const known = tools.length === 1 ? KNOWN.find((each) => each === tool) : undefined;
+  const what = known ? say(`registry.${known}`) : say('registry.other', { tools: say.list(tools) });
+  const shown = hosts.map((host) => shownHost(host, say));
   const question =
-    hosts.length === 1 && only
-      ? `${workspace} is ${what}: may tasks here use its package registry (${shownHost(only)})?`
-      : `${workspace} is ${what}: may tasks here use its package registries?\n${hosts.map((host) => `- ${shownHost(host)}`).join('\n')}`;
-  return [question, ...warningsBut(own, hosts)].join('\n');
+    hosts.length === 1
+      ? say('registry.one', { workspace, what, host: shown[0]! })
+      : [say('registry.many', { workspace, what }), ...shown.map((host) => `- ${host}`)].join('\n');
+  return [question, ...warningsBut(own, hosts, say)].join('\n');
 }
-
-export const HOW_TO_ANSWER_REGISTRIES =
-  'Answer yes or no. It holds for every task of this project; "egress" shows it and takes it back.';

@@ -7,6 +7,7 @@ import type { ConcludedChanges, Profile } from '../../../contracts/workspace-ops
 import type { Check } from '../../../domain/shipping/checks.ts';
 import type { AskedCheck, Checked, Commands } from '../../../domain/tasks/checks/project-profile.ts';
 import type { TestRun, Verdict } from '../../../domain/tasks/checks/verdict.ts';
+import type { PagePicture } from '../../../domain/tasks/report.ts';
 import type { Created, Defaulted, Json, NullableJson } from '../columns.ts';
 
 /** When a row was created or last seen. */
@@ -60,6 +61,8 @@ export interface TaskResult {
   testedBy?: string;
   /** missing where no file was changed, and in results of versions before */
   verdict?: Verdict;
+  /** of the pages that the changes touch */
+  pictures?: PagePicture[];
 }
 /** What an agent means to do. */
 interface TaskPlan {
