@@ -129,7 +129,9 @@ describe.skipIf(!engine)('tools on workspaces', () => {
       expect(await activeWorkspace(database.store.db, chat.chatId)).toEqual({ host: 'local', name: 'app' });
       put('web-1/new.txt', 'x');
       const status = await chat.call('workspace_status', { name: 'web-1' });
-      expect(status.output).toMatch(/^web-1 \((Java|Type)Script.*\) - on main - 1 untracked$/);
+      expect(status.output).toMatch(
+        /^web-1 \((Java|Type)Script.*\) - on main - 1 untracked\nweb-1: nobody was asked about a host yet\.$/,
+      );
       expect(status.metadata).toMatchObject({ name: 'web-1', profile: { git: { untracked: 1, modified: 0 } } });
     });
 
