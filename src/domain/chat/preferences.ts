@@ -1,3 +1,5 @@
+import { capabilitiesOf } from '../../contracts/channels.ts';
+import type { Channel } from '../../contracts/ids.ts';
 import { isTimeZone, nextFirings } from '../cron.ts';
 import { english, type Language, type Say } from '../texts/say.ts';
 
@@ -15,6 +17,8 @@ export interface Preferences {
   /** `22:00-07:00`, by the clock of the time zone */
   quietHours?: string;
   model?: string;
+  /** where the owner wants to be asked, whatever chat a question is of */
+  askOn?: Channel;
 }
 
 /** What nobody asked for: a report on the way, the success of a routine, news and the result of a coding task. */
@@ -104,7 +108,7 @@ export function preferencesText(
   { autonomy, timeZone }: { autonomy: string; timeZone: string },
   say: Say = english,
 ): string {
-  const { brevity, language, model, notifications, quietHours } = chosen;
+  const { brevity, language, model, notifications, quietHours, askOn } = chosen;
   const names = new Intl.DisplayNames([say.locale], { type: 'language' });
   const line = (name: PreferenceName, value: string) => say('pref.line', { name: say(`pref.${name}`), value });
   return [
@@ -115,6 +119,7 @@ export function preferencesText(
     line('model', model ?? say('pref.usualModel')),
     line('notifications', say(`pref.${notifications ?? 'all'}`)),
     line('quietHours', quietHours ?? say('pref.none')),
+    ...(askOn ? [line('askOn', say('pref.alsoOn', { channel: capabilitiesOf(askOn).label }))] : []),
   ].join('\n');
 }
 
