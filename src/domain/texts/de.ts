@@ -694,4 +694,56 @@ export const de: Translation = {
   'helps.model':
     '`model` sagt, welches Modell antwortet und welche es sonst gibt; `model NAME` nimmt eins für diesen Chat, `model default` wieder das übliche',
   'helps.version': '`version` sagt, welche Version das ist',
+
+  'progress.begun': 'Arbeitet in {workspace}:',
+  'progress.minutes': 'Arbeitet in {workspace}, {count} min:',
+  'race.one': 'Versuch {at} von {of} in {workspace} ist vorbei: {how}. Ich melde mich, wenn alle fertig sind.',
+  'race.all': 'Alle {count} Versuche in {workspace} sind vorbei: „{goal}“',
+  'race.choose':
+    'Nach den Tests und der Größe der Änderung: {best}. Antworte mit einer Nummer, und ich übernehme diesen. Die anderen bleiben danach noch einen Tag.',
+  'race.none': 'Keiner davon hat etwas geändert, was man übernehmen könnte.',
+  'race.stopped': 'angehalten',
+  'race.failed': 'nicht geschafft, {why}',
+  'race.files': '{count, plural, one {{count} Datei} other {{count} Dateien}} (+{added} -{removed})',
+  'race.unchanged': 'nichts geändert',
+  'race.tokens': '{count} Tokens',
+  'split.one': 'Teil {at} von {of} in {workspace} ist fertig: {how}. Ich melde mich, wenn alle fertig sind.',
+  'split.all': 'Alle {count} Teile in {workspace} sind fertig:',
+  'split.merge':
+    'Schreib „merge“, und ich übernehme sie nacheinander, mit den Tests nach jedem. „choose 2“ übernimmt nur diesen.',
+  'split.none': 'Keiner davon hat etwas geändert, was man übernehmen könnte.',
+  'split.shared': 'Von mehreren geändert: {files}.',
+  'split.sharedMore': '{files} und {count} weitere',
+
+  'memory.none': 'Ich habe mir hier nichts gemerkt. Schreib zum Beispiel: Merk dir, dass ich freitags deploye.',
+  'memory.more': 'Es gibt noch mehr. Frag nach etwas, und ich suche es.',
+  'memory.owner': 'In einer Gruppe löscht nur der Besitzer, was ich mir gemerkt habe.',
+  'memory.nothing': 'Ich habe mir hier nichts gemerkt.',
+  'memory.unknown': 'So etwas habe ich mir nicht gemerkt. `memories` zeigt, was ich weiß.',
+  'memory.forgotten': 'Vergessen: {text}',
+  'memory.allForgotten': 'Vergessen: {count} Einträge.',
+  'projects.none':
+    'Es gibt noch kein Projekt. Schreib `make a workspace named demo`, oder hol eins herein: `clone https://…`, `open /path/of/a/folder`.',
+  'projects.active': 'aktiv',
+  'projects.host': 'Rechner {host}',
+  'projects.select': '`project {name}` macht es zum aktiven.',
+  'usage.hereToday': 'Dieser Chat, heute: {spent}',
+  'usage.hereEver': 'Dieser Chat, insgesamt: {spent}',
+  'usage.allToday': 'Alle Chats, heute: {spent}',
+  'usage.allEver': 'Alle Chats, insgesamt: {spent}',
+  'usage.spent': '{tokens} Tokens, {money}',
+  'usage.withTasks': '{spent} (Programmieraufgaben: {tokens} Tokens)',
+  'usage.cached': 'Aus dem Zwischenspeicher des Anbieters kamen heute {cached} von {input} Eingabe-Tokens.',
+  'usage.day': 'Ein Tag beginnt um Mitternacht in {zone}.',
+  'usage.dayUtc': 'Ein Tag beginnt um Mitternacht UTC.',
+  'plans.on': 'Ab jetzt beginnt hier jede Programmieraufgabe mit einem Plan und ändert vor deinem Ja nichts.',
+  'plans.off': 'Ab jetzt beginnen Programmieraufgaben hier sofort. „plan: …“ verlangt trotzdem einen Plan.',
+  'plans.auto':
+    'Ab jetzt beginnt eine Programmieraufgabe hier mit einem Plan, wenn du einen verlangst oder sie groß ist.',
+  'trust.askAgain': 'Ab jetzt frage ich wieder vor: {what}.',
+  'trust.notAllowed': 'Davon war in diesem Chat nichts dauerhaft erlaubt, ich frage also ohnehin.',
+  'trust.offer':
+    'Du hast dazu {count}-mal nacheinander ja gesagt. Mit „always for this project“ hört die Frage auf: Dann mache ich {what} in {workspace}, wo es zu deinem Auftrag passt.',
+  'trust.rule':
+    'Ab jetzt mache ich {what} in {workspace} ohne Nachfrage, wo es zu deinem Auftrag passt. „ask again“ nimmt das zurück.',
 };

@@ -691,4 +691,57 @@ export const en = {
   'helps.model':
     '`model` says which model answers and which others there are; `model NAME` takes one for this chat, `model default` the usual one again',
   'helps.version': '`version` says which release this is',
+
+  // several coding tasks at once, and what a task does now
+  'progress.begun': 'Working in {workspace}:',
+  'progress.minutes': 'Working in {workspace}, {count} min:',
+  'race.one': 'Attempt {at} of {of} in {workspace} is over: {how}. I write when all are.',
+  'race.all': 'All {count} attempts in {workspace} are over: "{goal}"',
+  'race.choose':
+    'By the checks and the size of the change: {best}. Answer with a number, and I bring that one in. The others are kept for a day after that.',
+  'race.none': 'None of them changed anything that could be taken.',
+  'race.stopped': 'stopped',
+  'race.failed': 'not done, {why}',
+  'race.files': '{count, plural, one {{count} file} other {{count} files}} (+{added} -{removed})',
+  'race.unchanged': 'nothing changed',
+  'race.tokens': '{count} tokens',
+  'split.one': 'Part {at} of {of} in {workspace} is over: {how}. I write when all are.',
+  'split.all': 'All {count} parts in {workspace} are over:',
+  'split.merge':
+    'Say "merge", and I bring them in one after the other, with the tests after each. "choose 2" brings in that one alone.',
+  'split.none': 'None of them changed anything that could be brought in.',
+  'split.shared': 'Changed by more than one: {files}.',
+  'split.sharedMore': '{files} and {count} more',
+
+  // `memories`, `projects`, `usage` and plans
+  'memory.none': 'I remember nothing here. Say for example: remember that I deploy on Fridays.',
+  'memory.more': 'There are more. Ask me about one, and I look for it.',
+  'memory.owner': 'In a group only the owner deletes what I remember.',
+  'memory.nothing': 'I remember nothing here.',
+  'memory.unknown': 'There is no such memory. `memories` lists what I remember.',
+  'memory.forgotten': 'Forgotten: {text}',
+  'memory.allForgotten': 'Forgotten: {count} memories.',
+  'projects.none':
+    'There is no project yet. Say `make a workspace named demo`, or bring one in: `clone https://…`, `open /path/of/a/folder`.',
+  'projects.active': 'active',
+  'projects.host': 'host {host}',
+  'projects.select': '`project {name}` makes it the active one.',
+  'usage.hereToday': 'This chat, today: {spent}',
+  'usage.hereEver': 'This chat, in all: {spent}',
+  'usage.allToday': 'All chats, today: {spent}',
+  'usage.allEver': 'All chats, in all: {spent}',
+  'usage.spent': '{tokens} tokens, {money}',
+  'usage.withTasks': '{spent} (coding tasks: {tokens} tokens)',
+  'usage.cached': 'The cache of the endpoint had {cached} of {input} input tokens today.',
+  'usage.day': 'A day begins at midnight in {zone}.',
+  'usage.dayUtc': 'A day begins at midnight UTC.',
+  'plans.on': 'From now on each coding task here begins with a plan, and changes nothing before your yes.',
+  'plans.off': 'From now on coding tasks here begin at once. "plan: …" asks for a plan all the same.',
+  'plans.auto': 'From now on a coding task here begins with a plan when you ask for one, or when it is big.',
+  'trust.askAgain': 'From now on I ask again before: {what}.',
+  'trust.notAllowed': 'Nothing of that was allowed for good in this chat, so I ask anyway.',
+  'trust.offer':
+    'You have said yes to this {count} times in a row. "always for this project" stops the question: I then do {what} in {workspace} where it fits what you asked for.',
+  'trust.rule':
+    'From now on I do {what} in {workspace} without asking, where it fits what you asked for. "ask again" takes that back.',
 } as const;

@@ -694,4 +694,57 @@ export const fr: Translation = {
   'helps.model':
     '`model` dit quel modèle répond et lesquels il y a d’autre ; `model NAME` en prend un pour ce chat, `model default` reprend l’habituel',
   'helps.version': '`version` dit quelle version c’est',
+
+  'progress.begun': 'Au travail dans {workspace} :',
+  'progress.minutes': 'Au travail dans {workspace}, {count} min :',
+  'race.one': 'L’essai {at} sur {of} dans {workspace} est fini : {how}. J’écris quand tous le sont.',
+  'race.all': 'Les {count} essais dans {workspace} sont finis : « {goal} »',
+  'race.choose':
+    'D’après les tests et la taille du changement : {best}. Réponds avec un numéro et je reprends celui-là. Les autres sont gardés un jour de plus.',
+  'race.none': 'Aucun n’a rien changé qu’on puisse reprendre.',
+  'race.stopped': 'arrêté',
+  'race.failed': 'pas fait, {why}',
+  'race.files': '{count, plural, one {{count} fichier} other {{count} fichiers}} (+{added} -{removed})',
+  'race.unchanged': 'rien de changé',
+  'race.tokens': '{count} tokens',
+  'split.one': 'La partie {at} sur {of} dans {workspace} est finie : {how}. J’écris quand toutes le sont.',
+  'split.all': 'Les {count} parties dans {workspace} sont finies :',
+  'split.merge':
+    'Dis « merge » et je les reprends l’une après l’autre, avec les tests après chacune. « choose 2 » ne reprend que celle-là.',
+  'split.none': 'Aucune n’a rien changé qu’on puisse reprendre.',
+  'split.shared': 'Changé par plusieurs : {files}.',
+  'split.sharedMore': '{files} et {count} de plus',
+
+  'memory.none': 'Je n’ai rien retenu ici. Dis par exemple : retiens que je déploie le vendredi.',
+  'memory.more': 'Il y en a d’autres. Demande-moi quelque chose et je le cherche.',
+  'memory.owner': 'Dans un groupe, seul le propriétaire supprime ce que j’ai retenu.',
+  'memory.nothing': 'Je n’ai rien retenu ici.',
+  'memory.unknown': 'Je n’ai pas retenu ça. `memories` montre ce que je retiens.',
+  'memory.forgotten': 'Oublié : {text}',
+  'memory.allForgotten': 'Oublié : {count} éléments.',
+  'projects.none':
+    'Il n’y a pas encore de projet. Dis `make a workspace named demo`, ou apporte-en un : `clone https://…`, `open /path/of/a/folder`.',
+  'projects.active': 'actif',
+  'projects.host': 'machine {host}',
+  'projects.select': '`project {name}` le rend actif.',
+  'usage.hereToday': 'Ce chat, aujourd’hui : {spent}',
+  'usage.hereEver': 'Ce chat, en tout : {spent}',
+  'usage.allToday': 'Tous les chats, aujourd’hui : {spent}',
+  'usage.allEver': 'Tous les chats, en tout : {spent}',
+  'usage.spent': '{tokens} tokens, {money}',
+  'usage.withTasks': '{spent} (tâches de code : {tokens} tokens)',
+  'usage.cached': 'Le cache du fournisseur avait aujourd’hui {cached} sur {input} tokens en entrée.',
+  'usage.day': 'Une journée commence à minuit, heure de {zone}.',
+  'usage.dayUtc': 'Une journée commence à minuit UTC.',
+  'plans.on': 'À partir de maintenant, chaque tâche de code commence ici par un plan et ne change rien avant ton oui.',
+  'plans.off':
+    'À partir de maintenant, les tâches de code commencent ici tout de suite. « plan: … » demande quand même un plan.',
+  'plans.auto':
+    'À partir de maintenant, une tâche de code commence ici par un plan si tu en demandes un, ou si elle est grosse.',
+  'trust.askAgain': 'À partir de maintenant, je redemande avant : {what}.',
+  'trust.notAllowed': 'Rien de tout ça n’était autorisé pour de bon dans ce chat, donc je demande de toute façon.',
+  'trust.offer':
+    'Tu as dit oui à ça {count} fois de suite. « always for this project » supprime la question : je fais alors {what} dans {workspace} quand ça correspond à ta demande.',
+  'trust.rule':
+    'À partir de maintenant, je fais {what} dans {workspace} sans demander, quand ça correspond à ta demande. « ask again » le retire.',
 };
