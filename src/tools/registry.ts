@@ -80,7 +80,7 @@ export const approvalSentence = (
   at: string,
   tool = tools.get(name),
   say: Say = english,
-): string => tool?.asks?.(args as never, at, say) ?? `Use ${visibleLine(name)}${at}?`;
+): string => tool?.asks?.(args as never, at, say) ?? say('ask.use', { name: visibleLine(name), at });
 
 type PreparedCall = { ok: true; tool: Tool; args: Record<string, unknown> } | { ok: false; error: string };
 

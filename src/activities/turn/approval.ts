@@ -53,8 +53,8 @@ export async function approvalOf(
       // the sentence has shorter ones whole
       ...(path.length > LONGEST_IN_SENTENCE ? [`file ${path}`] : []),
       ...(at && at.hosts.length > 1 ? [`on ${at.hosts.map(visibleLine).join(' or ')}`] : []),
-      ...misleading(call),
-      whatOf({ ...call, args }),
+      ...misleading(call, say),
+      whatOf({ ...call, args }, say),
       schedule ? argumentsOf(schedule.name, schedule.args) : '',
       await stepsOf(db, call),
       await groupOf(db, call, config),
@@ -91,9 +91,9 @@ async function withNames(
 }
 
 /** Warnings about an address that may mislead the person who is asked. */
-const misleading = ({ args }: Call): string[] =>
+const misleading = ({ args }: Call, say: Say): string[] =>
   [args.url, args.from].flatMap((address) =>
-    typeof address === 'string' ? addressWarnings(visibleLine(address)) : [],
+    typeof address === 'string' ? addressWarnings(visibleLine(address), say) : [],
   );
 
 const LONGEST_IN_SENTENCE = 120;
@@ -103,17 +103,17 @@ const MEMORIES = 1_000;
 /** Lines of a deleted file that are shown: its path says what goes, and undo brings it back. */
 const DELETED_LINES = 12;
 
-function whatOf({ name, args, metadata }: Call): string {
+function whatOf({ name, args, metadata }: Call, say: Say): string {
   const { command, cwd, workspace: _, confirm: __, ...rest } = args;
   if (typeof command === 'string') {
-    const folder = typeof cwd === 'string' && cwd !== '.' ? `in the folder ${visibleLine(cwd)}\n` : '';
+    const folder = typeof cwd === 'string' && cwd !== '.' ? `${say('ask.folder', { path: visibleLine(cwd) })}\n` : '';
     return folder + commandEvidence(command);
   }
   if (typeof metadata?.preview !== 'string') return argumentsOf(name, rest);
   const preview = plainDiff(metadata.preview);
   const lines = preview.split('\n');
   if (name !== 'file_delete' || lines.length <= DELETED_LINES) return quotedEvidence(preview);
-  return `${quotedEvidence(lines.slice(0, DELETED_LINES).join('\n'))}\n… and ${lines.length - DELETED_LINES} more lines`;
+  return `${quotedEvidence(lines.slice(0, DELETED_LINES).join('\n'))}\n${say('ask.moreLines', { count: lines.length - DELETED_LINES })}`;
 }
 
 function argumentsOf(name: string, args: Record<string, unknown>): string {

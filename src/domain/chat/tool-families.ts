@@ -47,7 +47,7 @@ export const FAMILIES = {
   settings: {
     about: 'preferences, forgetting',
     words:
-      /\bpreferences?\b|\bsettings?\b|\bnotif|\bquiet\b|\btime ?zones?\b|\blanguage\b|\bautonom|\bsupervised\b|\bforget\b/i,
+      /\bpreferences?\b|\bsettings?\b|\bnotif|\bquiet\b|\btime ?zones?\b|\blanguage\b|\bautonom|\bsupervised\b|\bforget\b|\bask me (?:on|by)\b/i,
   },
   skills: {},
 } as const satisfies Record<string, FamilyFacts>;

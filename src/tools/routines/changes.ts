@@ -43,7 +43,7 @@ export const routineChanges = (lookup: Lookup, names: () => Iterable<string>): T
       steps: z.array(routineStep).min(1).max(30).optional(),
     }),
     inQuestion: ['workflow', 'steps'],
-    asks: (args) => `Change the routine ${named(args.workflow)}?`,
+    asks: (args, _, say) => say('ask.changeRoutine', { name: named(args.workflow) }),
     run: async (args, context) => {
       const { db, chatId, callId } = context;
       const routine = await findRoutine(db, chatId, args.workflow);
@@ -107,12 +107,13 @@ export const routineChanges = (lookup: Lookup, names: () => Iterable<string>): T
     }),
     inQuestion: ['cron', 'schedule', 'timezone', 'enabled'],
     asks: ({ cron, schedule, timezone, enabled, ...more }, _, say) => {
-      const to = schedule === undefined ? '' : ` to ${inWords(schedule, timezone)}`;
       const change = [schedule, timezone, ...Object.values(more)].some((given) => given !== undefined);
       if (enabled !== undefined && !change)
         return say(enabled ? 'ask.scheduleOn' : 'ask.scheduleOff', { name: named(cron) });
-      const on = enabled === undefined ? '' : `, and switch it ${enabled ? 'on' : 'off'}`;
-      return `Change the schedule ${named(cron)}${to}${on}?`;
+      const then = enabled === undefined ? '' : say(enabled ? 'then.on' : 'then.off');
+      return schedule === undefined
+        ? say('ask.changeSchedule', { name: named(cron), then })
+        : say('ask.reschedule', { name: named(cron), often: inWords(schedule, timezone, say), then });
     },
     run: async ({ chat, cron: wanted, enabled, ...change }, here) => {
       const context = await inChat(here, chat);

@@ -48,7 +48,8 @@ export function isOften({ schedule, timezone = 'UTC' }: { schedule: string; time
 /** A schedule as the model wrote it, for the person who is asked about it. */
 export function inWords(schedule: unknown, timezone: unknown, say: Say = english): string {
   const parsed = parseSchedule(String(schedule), 'UTC', new Date());
-  return `${parsed.ok ? scheduleInWords(parsed.schedule, say) : shown(schedule)}${timezone ? ` in ${shown(timezone)}` : ''}`;
+  const often = parsed.ok ? scheduleInWords(parsed.schedule, say) : shown(schedule);
+  return timezone ? say('every.zone', { often, zone: shown(timezone) }) : often;
 }
 
 export const scheduleArgument = z

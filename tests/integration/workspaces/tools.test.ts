@@ -525,6 +525,20 @@ describe.skipIf(!engine)('tools on workspaces', () => {
       ).toContain('let a task install them first');
     });
 
+    it('lint and build it by its own commands, as far as its files name them', async () => {
+      await bench.call('workspace_create', { name: 'linted', template: 'empty' });
+      const makefile = 'lint:\n\t@echo no errors\n';
+      await bench.call('file_write', { workspace: 'linted', path: 'Makefile', content: makefile });
+      expect(await bench.call('app_test', { workspace: 'linted', command: 'lint' })).toMatchObject({
+        ok: true,
+        output: expect.stringMatching(/^make lint succeeded[\s\S]*no errors/),
+      });
+      expect(await bench.call('app_test', { workspace: 'linted', command: 'build' })).toMatchObject({
+        ok: false,
+        output: 'How linted is built is not known: its files do not say it. The owner can: "linted is built by …".',
+      });
+    });
+
     it('find the packages that a task fetched, and no setting that it left in its HOME', async () => {
       const of = mkdtempSync(join(home, 'task-'));
       const path = join(folder, 'fetched');

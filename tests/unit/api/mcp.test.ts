@@ -104,6 +104,12 @@ describe('tools by the names of NanoClaw', () => {
         { ...task, schedule_type: 'once', schedule_value: '2099-02-23T15:30:00', context_mode: 'group' },
         { prompt: 'Say hello', schedule: '2099-02-23T15:30:00' },
       ],
+      ['schedule_task', { ...task, schedule_value: '*/5 * * * *' }, { prompt: 'Say hello', schedule: '*/5 * * * *' }],
+      [
+        'schedule_task',
+        { ...task, schedule_type: 'interval', schedule_value: '300000' },
+        { prompt: 'Say hello', schedule: '300000' },
+      ],
       ['list_tasks', {}, {}],
       ['update_task', { task_id: 'cron_1', prompt: 'Say bye' }, { cron: 'cron_1', prompt: 'Say bye' }],
       ['update_task', { task_id: 'cron_1', schedule_value: '90000' }, { cron: 'cron_1', schedule: '90000' }],

@@ -64,6 +64,8 @@ interface BrowserRun {
   signal: AbortSignal;
 }
 
+export type PictureForm = 'window' | 'page' | 'pdf';
+
 /** The browsers of the chats on this host: at most one for each chat, kept between calls. */
 export interface Browsers {
   /**
@@ -71,8 +73,8 @@ export interface Browsers {
    * KennelFull @throws BrowserFailed
    */
   run(owner: BrowserOwner, commands: readonly BrowserCommand[], options: BrowserRun): Promise<BrowserAnswer>;
-  /** A picture of the page, as PNG. @throws NoBrowser @throws BrowserFailed */
-  picture(owner: BrowserOwner, options: Omit<BrowserRun, 'opens' | 'bail'>): Promise<Buffer>;
+  /** What the window shows of the page or all of it, as PNG, or the page as PDF. @throws NoBrowser @throws BrowserFailed */
+  picture(owner: BrowserOwner, options: Omit<BrowserRun, 'opens' | 'bail'> & { form: PictureForm }): Promise<Buffer>;
   /**
    * Pictures of these addresses, as PNG, by a browser that ends with the call; null for a page that does not load.
    */
@@ -106,7 +108,11 @@ const BUSY_MS = 50;
 /** A page may have any size. */
 const MAX_OUTPUT = 8 * 1024 * 1024;
 const MAX_PICTURE = 32 * 1024 * 1024;
-const PICTURE = '/tmp/picture.png';
+const TAKEN: Record<PictureForm, { command: string; file: string }> = {
+  window: { command: 'screenshot', file: '/tmp/picture.png' },
+  page: { command: 'screenshot --full', file: '/tmp/picture.png' },
+  pdf: { command: 'pdf', file: '/tmp/page.pdf' },
+};
 /** What a page loads after its first files shows a moment later. */
 const LOADED: BrowserCommand = ['wait', '--load', 'networkidle', '--timeout', '5000'];
 const TOO_LARGE = 'The page is too large to be described.';
@@ -152,9 +158,13 @@ class HostBrowsers implements Browsers {
     });
   }
 
-  picture(owner: BrowserOwner, options: Omit<BrowserRun, 'opens' | 'bail'>): Promise<Buffer> {
+  picture(
+    owner: BrowserOwner,
+    { form, ...options }: Omit<BrowserRun, 'opens' | 'bail'> & { form: PictureForm },
+  ): Promise<Buffer> {
     return this.inTurn(owner, { ...options, opens: null, bail: true }, async ({ id }) => {
-      const taken = `agent-browser screenshot ${PICTURE} >&2 && base64 -w0 ${PICTURE} && rm -f ${PICTURE}`;
+      const { command, file } = TAKEN[form];
+      const taken = `agent-browser ${command} ${file} >&2 && base64 -w0 ${file} && rm -f ${file}`;
       const said = await this.exec(id, ['sh', '-c', taken], '', MAX_PICTURE, options.signal);
       const picture = Buffer.from(said.stdout, 'base64');
       if (said.code !== 0 || said.cut || picture.length === 0)
@@ -174,7 +184,7 @@ class HostBrowsers implements Browsers {
     try {
       for (const page of pages) {
         const { answers } = await this.run(owner, [['open', page], LOADED], { ...options, opens: subject, bail: true });
-        taken.push(answers[0]?.success ? await this.picture(owner, options) : null);
+        taken.push(answers[0]?.success ? await this.picture(owner, { ...options, form: 'window' }) : null);
       }
       return taken;
     } finally {
