@@ -6,7 +6,6 @@ import { mayTrust } from '../domain/consent/policy.ts';
 import { isTimeZone } from '../domain/cron.ts';
 import { choose, chosenIn } from '../store/chats/preferences.ts';
 import { reachOf } from '../store/chats/shares.ts';
-import { egressText } from '../store/kennel/egress-rules.ts';
 import { isMainChat } from '../store/owner/memories.ts';
 import { SENDING } from '../store/owner/places.ts';
 import { ownersChats } from '../store/owner/second-channel.ts';
@@ -62,10 +61,12 @@ export const preferences = defineTool({
   onStore: 'writes',
   timeoutMs: 10_000,
   notARoutineStep: true,
-  asks: (args) =>
-    `Change preferences of this chat: ${Object.entries(args)
-      .map(([name, value]) => `${name} ${shown(value)}`)
-      .join(', ')}?`,
+  asks: (args, _, say) => {
+    const changes = Object.entries(args).map(
+      ([name, value]) => `${say(`pref.${name as keyof Wanted}`)} ${shown(value)}`,
+    );
+    return say('ask.preferences', { what: changes.join(', ') });
+  },
   run: async (args, context) => {
     const { db, chatId, config } = context;
     const changes = await changesOf(args, context);
@@ -145,30 +146,3 @@ async function trustAs(autonomy: TrustLevel, { db, callId, chatId, threadId }: T
   await db.transaction().execute((tx) => trust(tx, { threadId, chatId, autonomy, shared: false, owned: true }));
   return null;
 }
-
-/**
- * Says what is allowed. A rule comes from a yes of a person, and is taken back by their words, so no tool changes one.
- */
-export const egressTool = defineTool({
-  name: 'egress_list',
-  family: 'settings',
-  description:
-    'List the hosts that coding tasks of this chat may reach. Only the person changes that: a task asks, "egress remove HOST" takes back.',
-  schema: z.strictObject({}),
-  danger: 'SAFE',
-  effect: 'idempotent',
-  runsIn: 'worker',
-  reads: [],
-  sends: [],
-  onStore: 'reads',
-  timeoutMs: 10_000,
-  run: async (_args, { db, config, chatId }) => {
-    const { text, named } = await egressText(db, config, chatId);
-    // a program of a repository chose which hosts it wants, and a name can say anything
-    return {
-      ok: true,
-      output: text,
-      ...(named && { sources: [{ kind: 'command' as const, label: 'names of hosts' }] }),
-    };
-  },
-});

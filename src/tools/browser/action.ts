@@ -107,8 +107,7 @@ export const browserAction = defineTool({
   danger: 'MODERATE',
   // a click may buy something
   effect: 'once',
-  asks: ({ action }, at) =>
-    `${WORDS[action]}${action === 'reload' || action === 'close' ? '' : ' on'} the page in the browser${at}?`,
+  asks: ({ action }, at, say) => say(`ask.${action}`, { at }),
   preview: (args, context) => previewOf(args, context),
   summarise: ({ action }) => action,
   run: (args, context) =>

@@ -63,13 +63,13 @@ export function pageOutcome(
     elements,
     length: tree.length,
     truncated: tree.length > MOST_CHARS,
-    refused: refused.map(shownHost),
+    refused: refused.map((at) => shownHost(at)),
     newBrowser: fresh,
   };
   if (mine) return { ok: false, output: mine.words, metadata };
   const others =
     refused.length > 0
-      ? [`The page also asked for ${inline(refused.map(shownHost).join(', '), 200)}, which was refused.`]
+      ? [`The page also asked for ${inline(refused.map((at) => shownHost(at)).join(', '), 200)}, which was refused.`]
       : [];
   return {
     ok: true,

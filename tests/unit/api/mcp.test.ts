@@ -56,7 +56,7 @@ describe('tools for programs', () => {
     expect(new Set(all).size).toBe(all.length);
     expect(all).toEqual(expect.arrayContaining(read));
     expect(all).toContain('shell_run');
-    for (const name of ['ask_user', 'preferences', 'read_attachment']) expect(all).not.toContain(name);
+    for (const name of ['ask_user', 'preferences', 'read_output']) expect(all).not.toContain(name);
   });
 
   it('that are not offered are refused with what would allow them; unknown ones are unknown', () => {
