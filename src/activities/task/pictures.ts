@@ -139,7 +139,7 @@ async function picturesOn(
         missing: async () => 'Nothing listens there.',
       }),
     };
-    const urls = shown.map((page) => `http://localhost:${app.appPort}${page[side]}`);
+    const urls = shown.map((page) => ({ url: `http://localhost:${app.appPort}${page[side]}` }));
     const found = await browsers.picturesOf(owner, { workspace: app.workspace }, urls, signal);
     for (const [at, picture] of found.entries()) if (picture) pictures.set(shown[at]!.page, picture);
     return pictures;

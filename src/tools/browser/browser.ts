@@ -92,8 +92,7 @@ const browserTest = defineTool({
   readFrom: hostIn,
   sends: ['fetch'],
   sent: ({ url }) => urlsSent(url),
-  description:
-    'Check a page in the browser: open it, and look for texts in it, in any case of letters. For steps of workflows.',
+  description: 'Open a page in the browser, and look for texts in it, in any case of letters. For steps of workflows.',
   schema: z.strictObject({
     url: urlArgument,
     waitUntil: waitArgument,

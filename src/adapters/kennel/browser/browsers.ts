@@ -74,12 +74,12 @@ export interface Browsers {
   /** A picture of the page, as PNG. @throws NoBrowser @throws BrowserFailed */
   picture(owner: BrowserOwner, options: Omit<BrowserRun, 'opens' | 'bail'>): Promise<Buffer>;
   /**
-   * Pictures of these addresses, as PNG, by a browser that ends with the call; null for a page that does not load.
+   * Pictures of these pages, as PNG, by a browser that ends with the call; null for a page that does not load.
    */
   picturesOf(
     owner: BrowserOwner,
     subject: BrowserSubject,
-    pages: readonly string[],
+    pages: readonly PicturedPage[],
     signal: AbortSignal,
   ): Promise<Array<Buffer | null>>;
   /** Whether the image is there. Begins to build it where it is not. */
@@ -89,6 +89,9 @@ export interface Browsers {
   /** Closes the ways out, at the end of the process. The browsers stay. */
   closeAll(): Promise<void>;
 }
+
+/** A page at an address; or one of ours, `width` CSS pixels wide and as long as it is. */
+export type PicturedPage = { url: string } | { html: string; width: number };
 
 /** The chat has no open browser. */
 export class NoBrowser extends Error {
@@ -153,8 +156,13 @@ class HostBrowsers implements Browsers {
   }
 
   picture(owner: BrowserOwner, options: Omit<BrowserRun, 'opens' | 'bail'>): Promise<Buffer> {
+    return this.shot(owner, options, false);
+  }
+
+  /** `whole`: with what is below the first screen. */
+  private shot(owner: BrowserOwner, options: Omit<BrowserRun, 'opens' | 'bail'>, whole: boolean): Promise<Buffer> {
     return this.inTurn(owner, { ...options, opens: null, bail: true }, async ({ id }) => {
-      const taken = `agent-browser screenshot ${PICTURE} >&2 && base64 -w0 ${PICTURE} && rm -f ${PICTURE}`;
+      const taken = `agent-browser screenshot ${whole ? '--full ' : ''}${PICTURE} >&2 && base64 -w0 ${PICTURE} && rm -f ${PICTURE}`;
       const said = await this.exec(id, ['sh', '-c', taken], '', MAX_PICTURE, options.signal);
       const picture = Buffer.from(said.stdout, 'base64');
       if (said.code !== 0 || said.cut || picture.length === 0)
@@ -166,15 +174,17 @@ class HostBrowsers implements Browsers {
   async picturesOf(
     owner: BrowserOwner,
     subject: BrowserSubject,
-    pages: readonly string[],
+    pages: readonly PicturedPage[],
     signal: AbortSignal,
   ): Promise<Array<Buffer | null>> {
     const options = { onProgress: () => {}, signal };
     const taken: Array<Buffer | null> = [];
     try {
       for (const page of pages) {
-        const { answers } = await this.run(owner, [['open', page], LOADED], { ...options, opens: subject, bail: true });
-        taken.push(answers[0]?.success ? await this.picture(owner, options) : null);
+        const commands = 'url' in page ? [['open', page.url], LOADED] : drawn(page);
+        const { answers } = await this.run(owner, commands, { ...options, opens: subject, bail: true });
+        const isThere = 'url' in page ? answers[0]?.success : answers.every(({ success }) => success);
+        taken.push(isThere ? await this.shot(owner, options, 'html' in page) : null);
       }
       return taken;
     } finally {
@@ -327,6 +337,13 @@ class HostBrowsers implements Browsers {
     });
   }
 }
+
+/** Twice the pixels, for the screens of phones. */
+const drawn = ({ html, width }: { html: string; width: number }): BrowserCommand[] => [
+  ['set', 'viewport', String(width), '400', '2'],
+  ['open', 'about:blank'],
+  ['eval', `document.documentElement.innerHTML = ${JSON.stringify(html)}; null`],
+];
 
 function answersIn({
   code,
