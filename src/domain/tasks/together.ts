@@ -1,6 +1,6 @@
 import { moneyText, tokensText } from '../model/price-book.ts';
 import { inline } from '../text/foreign-text.ts';
-import { duration, type Report } from './report.ts';
+import { captionOf, duration, type Report } from './report.ts';
 
 /** Several tasks that began together, side by side. */
 
@@ -38,7 +38,12 @@ export function allOverText(kind: 'race' | 'split', attempts: readonly Attempt[]
     kind === 'race'
       ? `All ${attempts.length} attempts in ${workspace} are over: "${goal}"`
       : `All ${attempts.length} parts in ${workspace} are over:`;
-  return [head, lines.join('\n'), kind === 'race' ? choiceText(attempts) : mergeText(attempts)]
+  const pictures = attempts.flatMap(({ result }, at) =>
+    (result.pictures ?? []).flatMap(({ page, after }) =>
+      after ? [`![${at + 1}: ${captionOf(page)}](attachment:${after})`] : [],
+    ),
+  );
+  return [head, lines.join('\n'), kind === 'race' ? choiceText(attempts) : mergeText(attempts), pictures.join('\n')]
     .filter(Boolean)
     .join('\n\n');
 }

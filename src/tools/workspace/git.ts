@@ -2,9 +2,9 @@ import { z } from 'zod';
 import { pictureFor } from '../../adapters/pictures.ts';
 import { KEY, type WorkspaceAnswer } from '../../contracts/workspace-ops.ts';
 import { signedOff } from '../../domain/chat/words/sign-off.ts';
+import { captionOf } from '../../domain/tasks/report.ts';
 import { branchProblem } from '../../domain/tasks/workspace-names.ts';
 import { diffPages, PHONE_WIDTH } from '../../domain/text/diff-picture.ts';
-import { inline } from '../../domain/text/foreign-text.ts';
 import { conversationOf } from '../../store/chats/conversation-start.ts';
 import { attachmentId, saveAttachment } from '../../store/chats/messages/attachments.ts';
 import { findTask, taskNumbers } from '../../store/kennel/tasks/tasks.ts';
@@ -61,7 +61,6 @@ async function picturesOfDiff({ ok, output }: WorkspaceAnswer, context: ToolCont
     const data = taken[at];
     if (!data) continue;
     const id = attachmentId(callId, 'diff', String(at));
-    const name = inline(path, 80).replace(/[^\p{L}\p{N}/._ -]/gu, '?');
     const preview = await pictureFor(data);
     const file = {
       id,
@@ -74,7 +73,7 @@ async function picturesOfDiff({ ok, output }: WorkspaceAnswer, context: ToolCont
       text: null,
     } as const;
     await saveAttachment(db, file);
-    lines.push(`![${name}](attachment:${id})`);
+    lines.push(`![${captionOf(path)}](attachment:${id})`);
   }
   if (lines.length === 0) return null;
   const more = left > 0 ? [`${left} more ${left === 1 ? 'file differs' : 'files differ'}.`] : [];
