@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process';
 import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { cpus, tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
@@ -34,6 +34,23 @@ function run(file: string, args: string[], mark?: string): Promise<number> {
   });
 }
 
+/** Its time, and how much of what the processors of this machine could have done in it they did. */
+function clock(): () => string {
+  const look = (): number[] =>
+    cpus()
+      .map(({ times }) => times)
+      .reduce(([all, idle], each) => [all! + Object.values(each).reduce((a, b) => a + b), idle! + each.idle], [0, 0]);
+  const began = Date.now();
+  const [all, idle] = look();
+  return () => {
+    const [allNow, idleNow] = look();
+    const busy = 1 - (idleNow! - idle!) / Math.max(1, allNow! - all!);
+    return `${Math.round((Date.now() - began) / 1000)} s, processors ${Math.round(busy * 100)} % busy`;
+  };
+}
+const sinceStart = clock();
+const phases: string[] = [];
+
 let checks = 0;
 let failedChecks = 0;
 const counted = (code: number): void => {
@@ -48,15 +65,17 @@ async function check(title: string, file: string, args: string[]): Promise<void>
 const results: Results[] = [];
 async function tests(title: string, args: string[], mark?: string): Promise<void> {
   console.log(`\n== ${title}`);
+  const time = clock();
   const file = join(mkdtempSync(join(tmpdir(), 'fetch-tests-')), 'results.json');
   const reporters = ['--reporter=default', '--reporter=./tests/support/durations.ts', `--outputFile=${file}`];
   await run(bin('vitest'), ['run', ...args, ...reporters], mark);
   results.push(
     existsSync(file)
       ? (JSON.parse(readFileSync(file, 'utf8')) as Results)
-      : { passed: 0, failed: 1, skipped: 0, seconds: {}, asserted: [] },
+      : { passed: 0, failed: 1, skipped: 0, seconds: {}, worked: {}, asserted: [] },
   );
   rmSync(dirname(file), { recursive: true, force: true });
+  phases.push(`${title}: ${time()}`);
 }
 const projects = (...names: string[]): string[] => names.flatMap((name) => ['--project', name]);
 
@@ -143,13 +162,18 @@ if (only.length > 0) {
 }
 
 const seconds = Object.assign({}, ...results.map((each) => each.seconds)) as Results['seconds'];
+const worked = Object.assign({}, ...results.map((each) => each.worked)) as Results['worked'];
 if (has('--keep-durations')) keepDurations(seconds);
 const slowest = Object.entries(seconds)
   .sort(([, a], [, b]) => b - a)
   .slice(0, 10);
+const five = (figure: number): string => String(figure).padStart(5);
 console.log(
-  `\n== The slowest files, in seconds\n${slowest.map(([file, each]) => `${String(each).padStart(5)}  ${file}`).join('\n')}`,
+  `\n== The slowest files: seconds, and those that their processes worked (containers are not counted)\n${slowest
+    .map(([file, each]) => `${five(each)} ${five(worked[file]!)}  ${file}`)
+    .join('\n')}`,
 );
+console.log(`\n== Parts\n${[...phases, `In all: ${sinceStart()}`].join('\n')}`);
 
 const old = oldPictures();
 if (old.length > 0)

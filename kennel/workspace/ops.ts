@@ -34,7 +34,9 @@ export function perform(workspace: string, side: string, op: WorkspaceOp): Works
     case 'digest':
       return digest(place.root, op.path);
     case 'search':
-      return search(place.root, op);
+      return op.symbol
+        ? import('./map/symbols.ts').then(({ findSymbol }) => findSymbol(place.root, op))
+        : search(place.root, op);
     case 'write':
       return write(place.root, op.path, op.content, op.preview ?? false, keepEdit(place, op.edit));
     case 'edit':

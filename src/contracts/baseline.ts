@@ -31,12 +31,27 @@ export type ProjectLook =
   | { what: 'ready' }
   | { what: 'asked'; questionId: string; outboxId: string; decided?: Decision };
 
+/**
+ * The message that says what a check has found; null when there is nothing to say. `wantsHosts`: it failed where its
+ * programs wanted hosts that nobody has allowed, which the next look asks for.
+ */
+export type CheckFound = string | null | { wantsHosts: true };
+
 /** Activities on the host of the project. All may run again. */
 export interface BaselineHostActivities {
   /** what a check needs that nobody has allowed yet, asked in one question */
   lookAtProject(input: BaselineInput): Promise<ProjectLook>;
-  /** installs, builds, lints and tests a copy. Returns the message that says so; null when there is nothing to say. */
-  checkProject(input: BaselineInput): Promise<string | null>;
+  /** installs, builds, lints and tests a copy. `isLast`: it is not made again with more hosts */
+  checkProject(input: BaselineInput & { isLast?: true }): Promise<CheckFound>;
+}
+
+/** `no`: to the question `questionId`. `gone`: the project is not there any more. */
+export type WhyUnchecked = { why: 'no'; questionId: string } | { why: 'gone' | 'failed' };
+
+/** Short activities on our own store, run as local activities. */
+export interface BaselineRecordActivities {
+  /** outbox id of the message that nothing is checked; null where nobody waits for it */
+  tellUnchecked(input: BaselineInput & WhyUnchecked): Promise<string | null>;
 }
 
 export type BaselineEnd = 'checked' | 'not allowed' | 'nothing to check' | 'failed';

@@ -14,7 +14,8 @@ export type WorkspaceOp = { worktree?: string } /** entries of a folder, folders
   | { op: 'read'; path: string; from: number; lines: number }
   /** a hash of a file, or of a folder with everything in it; its data are `{ digest }`, null when that is too much */
   | { op: 'digest'; path: string }
-  | { op: 'search'; pattern: string; regex: boolean; path: string; glob?: string; limit: number }
+  /** `symbol`: the pattern is a name in code; its definitions come first, then its uses */
+  | { op: 'search'; pattern: string; regex: boolean; path: string; glob?: string; limit: number; symbol?: boolean }
   /** `preview: true` changes nothing and returns the change as a unified diff. With `edit`, `undo` knows the change. */
   | { op: 'write'; path: string; content: string; preview?: boolean; edit?: DirectEdit }
   | { op: 'edit'; path: string; find: string; replace: string; all: boolean; preview?: boolean; edit?: DirectEdit }
@@ -56,9 +57,10 @@ export type WorkspaceOp = { worktree?: string } /** entries of a folder, folders
    * after `conclude`: compares the tests with those before the task (`look`; its data are a `BaseLook`), or makes a copy
    * of the workspace as it was before the task, beside its checkpoints, for `KennelCommand.base`; its data are
    * `{ test: string[] | null }`, the test command of that state. `copy` makes the copy of the files as they are now.
-   * `now`: between two runs of a task that has not ended, whose files are compared as they are now
+   * `now`: between two runs of a task that has not ended, whose files are compared as they are now. `give` takes
+   * installed packages from a copy into a workspace that has none
    */
-  | { op: 'base'; action: 'look' | 'make' | 'copy' | 'remove'; key: string; now?: true }
+  | { op: 'base'; action: 'look' | 'make' | 'copy' | 'give' | 'remove'; key: string; now?: true }
   /**
    * the commit that is checked out, without anything else that lies in the folder; its data are a `HeadLook`. `copy`
    * also makes a copy of it for `KennelCommand.base`, which `base` removes. `since`: a commit to count from

@@ -44,7 +44,8 @@ function withoutNoise(part: Part): void {
   delete part.propertyNames;
   if (maxLength <= NAME_LENGTH || maxLength > LONG_TEXT) delete part.maxLength;
   if (maxItems > MANY_ITEMS) delete part.maxItems;
-  if (part.minimum === 0 || part.minimum === 1 || part.minimum === Number.MIN_SAFE_INTEGER) delete part.minimum;
+  // the least limits are a number of things, or a second in ms
+  if ([0, 1, 1000, Number.MIN_SAFE_INTEGER].includes(part.minimum ?? 2)) delete part.minimum;
   if (part.maximum === Number.MAX_SAFE_INTEGER) delete part.maximum;
   if (part.default !== undefined && isEmpty(part.default)) delete part.default;
   if (typeof part.additionalProperties === 'object' && isEmpty(part.additionalProperties))

@@ -7,7 +7,14 @@ import {
   setDefaultSignalHandler,
   setHandler,
 } from '@temporalio/workflow';
-import type { BaselineEnd, BaselineHostActivities, BaselineInput, ProjectLook } from '../contracts/baseline.ts';
+import type {
+  BaselineEnd,
+  BaselineHostActivities,
+  BaselineInput,
+  BaselineRecordActivities,
+  ProjectLook,
+  WhyUnchecked,
+} from '../contracts/baseline.ts';
 import type { Arrival } from '../contracts/conversation.ts';
 import { kennelQueue } from '../contracts/ids.ts';
 import { arrivalSignal, holdsQuery, wantedSignal } from '../contracts/signals.ts';
@@ -15,6 +22,7 @@ import { nonRetryableTypes } from '../domain/failures.ts';
 import { DAY, HOUR, MINUTE } from '../domain/time.ts';
 import { awaitAnswer, type Decisions } from './shared/await-answer.ts';
 import { failureOf } from './shared/failure-of.ts';
+import { patientRecords } from './shared/patient.ts';
 import { deliverOn, HEARTBEAT_TIMEOUT, records } from './shared/policies.ts';
 import { list } from './shared/search-attributes.ts';
 
@@ -39,33 +47,62 @@ export async function baseline(input: BaselineInput): Promise<BaselineEnd> {
   return end;
 }
 
+/** A check that wants more hosts is made again with them, at most so often: packages of packages lie elsewhere. */
+const MOST_CHECKS = 4;
+
 async function checkOnce(input: BaselineInput, decisions: Decisions): Promise<BaselineEnd> {
+  const { workspace } = input;
+  try {
+    for (let at = 1; ; at += 1) {
+      const isLast = at === MOST_CHECKS && { isLast: true as const };
+      // each has a question and a message of its own
+      const end = await checkWith({ ...input, ...(at > 1 && { round: `${input.round}x${at}` }), ...isLast }, decisions);
+      if (end !== 'wants hosts') return end;
+    }
+  } catch (error) {
+    const { type, message } = failureOf(error);
+    log.warn('a project could not be checked', { workspace, error: message });
+    await tellUnchecked(input, { why: type === 'NotFound' ? 'gone' : 'failed' }).catch(() => {});
+    return 'failed';
+  }
+}
+
+async function checkWith(
+  input: BaselineInput & { isLast?: true },
+  decisions: Decisions,
+): Promise<BaselineEnd | 'wants hosts'> {
   const { workspace, host } = input;
   const show = (phase: 'working' | 'waiting', doing: string) => {
     setCurrentDetails(`**${phase}**: ${doing}\n\n- workspace \`${workspace}\` on host \`${host}\``);
     const waitsFor = phase === 'waiting' ? 'approval' : null;
     list(phase, { channel: input.channel, thread: null, waitsFor, spentMicroUsd: 0 });
   };
-  try {
-    show('working', 'looks at what it needs');
-    const look = await looks(host).lookAtProject.executeWithOptions({ summary: `what ${workspace} needs` }, [input]);
-    if (look.what === 'nothing') {
-      if (look.outboxId !== null) await deliverOn(input.channel, 'tell why not', { outboxId: look.outboxId });
-      return 'nothing to check';
-    }
-    if (look.what === 'asked') {
-      show('waiting', 'waits for an answer: may it be installed and tested?');
-      if (!(await isAllowed(input, look, decisions))) return 'not allowed';
-    }
-    show('working', 'installs and tests a copy');
-    const outboxId = await checks(host).checkProject.executeWithOptions({ summary: `check ${workspace}` }, [input]);
-    if (outboxId !== null) await deliverOn(input.channel, 'tell what the check has found', { outboxId });
-    return 'checked';
-  } catch (error) {
-    // without a check, the tests before a task are run at its end
-    log.warn('a project could not be checked', { workspace, error: failureOf(error).message });
-    return 'failed';
+  show('working', 'looks at what it needs');
+  const look = await looks(host).lookAtProject.executeWithOptions({ summary: `what ${workspace} needs` }, [input]);
+  if (look.what === 'nothing') {
+    if (look.outboxId !== null) await deliverOn(input.channel, 'tell why not', { outboxId: look.outboxId });
+    return 'nothing to check';
   }
+  if (look.what === 'asked') {
+    show('waiting', 'waits for an answer: may it be installed and tested?');
+    if (!(await isAllowed(input, look, decisions))) {
+      await tellUnchecked(input, { why: 'no', questionId: look.questionId });
+      return 'not allowed';
+    }
+  }
+  show('working', 'installs and tests a copy');
+  const found = await checks(host).checkProject.executeWithOptions({ summary: `check ${workspace}` }, [input]);
+  if (found !== null && typeof found === 'object') return 'wants hosts';
+  if (found !== null) await deliverOn(input.channel, 'tell what the check has found', { outboxId: found });
+  return 'checked';
+}
+
+async function tellUnchecked(input: BaselineInput, why: WhyUnchecked): Promise<void> {
+  const told = { ...input, ...why };
+  const outboxId = await baselineRecords.tellUnchecked.executeWithOptions({ summary: 'say that it is not checked' }, [
+    told,
+  ]);
+  if (outboxId !== null) await deliverOn(input.channel, 'tell that it is not checked', { outboxId });
 }
 
 type Asked = Extract<ProjectLook, { what: 'asked' }>;
@@ -99,6 +136,8 @@ async function isAllowed(input: BaselineInput, asked: Asked, decisions: Decision
   }
   return decisions[id] === 'allow';
 }
+
+const baselineRecords = patientRecords<BaselineRecordActivities>();
 
 const retry = {
   initialInterval: 1_000,

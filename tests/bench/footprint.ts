@@ -9,13 +9,13 @@ const MINUTE_MS = 60_000;
 
 /**
  * Memory of every role and disk of the instance: a minute after its start, at the end of turns in twenty chats, and a
- * minute later.
+ * minute later. A turn has two model calls, so the medium size has 840.
  */
 export const footprint: Part = {
   name: 'footprint',
-  title: 'Memory (PSS) and disk (1 tool call a turn)',
+  title: 'Memory (PSS) and disk (2 model calls and 1 tool call a turn)',
   async run({ app, taker, pick }) {
-    const turns = pick(40, 300, 1000);
+    const turns = pick(40, 420, 1000);
     const threads = await Promise.all(Array.from({ length: CHATS }, () => app.thread()));
     await sleep(MINUTE_MS);
     const idle = usageByRole(app);

@@ -12,12 +12,16 @@ export const DURATIONS = fileURLToPath(new URL('durations.json', import.meta.url
 /** A file that is not kept: a short one, or one that nobody has measured yet. */
 export const UNKNOWN = 8;
 
-/** Of one run of Vitest. `seconds`: what each file took, with its imports and hooks, by its path from the root on. */
+/**
+ * Of one run of Vitest. `seconds`: what each file took, with its imports and hooks, by its path from the root on.
+ * `worked`: seconds of processor time in them, see `asserted.ts`.
+ */
 export interface Results {
   passed: number;
   failed: number;
   skipped: number;
   seconds: Record<string, number>;
+  worked: Record<string, number>;
   /** tests that have passed and asserted something (`proofs.ts`) */
   asserted: string[];
 }
@@ -40,12 +44,14 @@ export default class WriteResults implements Reporter {
       const { collectDuration, duration } = module.diagnostic();
       return [relative(ROOT, module.moduleId), Math.round((collectDuration + duration) / 1000)];
     });
+    const worked = modules.map((module) => [relative(ROOT, module.moduleId), Math.round(module.meta().worked ?? 0)]);
     const asserted = tests.filter((test) => test.result().state === 'passed' && (test.meta().assertions ?? 0) > 0);
     const results: Results = {
       passed,
       failed: Math.max(failed, isWhole ? 0 : 1),
       skipped: tests.length - passed - failed,
       seconds: Object.fromEntries(seconds),
+      worked: Object.fromEntries(worked),
       asserted: asserted.map((test) => `${relative(ROOT, test.module.moduleId)} > ${test.fullName}`),
     };
     writeFileSync(this.file, JSON.stringify(results));

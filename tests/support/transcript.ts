@@ -68,13 +68,13 @@ export function ownMachineWordsIn({ body, kind, theirs, asked }: Sent): string[]
     .split('\n')
     .filter((line) => !/^(?:> ?|│ )/.test(line))
     .join('\n');
-  const unfenced = (kind === 'question' ? unquoted : unquoted.replace(/^(`{3,})[\s\S]*?^\1$/gm, ''))
-    // what was asked is repeated by `status`
-    .replace(/SCRIPT:.*$/gm, '…');
+  const unfenced = kind === 'question' ? unquoted : unquoted.replace(/^(`{3,})[\s\S]*?^\1$/gm, '');
   const own = [...theirs]
     .filter((text) => text.length >= SHORTEST)
     .sort((one, other) => other.length - one.length)
-    .reduce((text, words) => text.replaceAll(words, '…'), unfenced);
+    .reduce((text, words) => text.replaceAll(words, '…'), unfenced)
+    // what was asked is repeated by `status`
+    .replace(/SCRIPT:.*$/gm, '…');
   return machineWordsIn(own).filter((found) => {
     const word = found.slice(found.indexOf(': ') + 2);
     // what a test tells the scripted model to do is repeated as the person's words, but names no tool for a person

@@ -52,3 +52,14 @@ export async function within<T>(
     await pause(Math.min(LONGEST_PAUSE_MS, Math.max(LOOK_EVERY_MS, perWait, PAUSE_PER_LOOK * (now - began))));
   }
 }
+
+/** Repeats what has to happen within one second of the clock until it did, and waits for the end of that second. */
+export async function withinOneSecond(work: () => void): Promise<void> {
+  const second = () => Math.floor(Date.now() / 1000);
+  let began: number;
+  do {
+    began = second();
+    work();
+  } while (second() !== began);
+  await until('the next second', () => second() > began);
+}

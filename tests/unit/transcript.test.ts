@@ -52,6 +52,11 @@ describe('words that are not ours do not count', () => {
     ['a quotation', 'Done in demo:\n\n> set FETCH_HOME to /home/ada/x', {}],
     ['a command that is asked about', 'Run this command?\n```\n│ ls /var/log/x\n```', { kind: 'question' }],
     ['an output', 'Tests fail:\n```\nat /home/ada/x.js\n```', {}],
+    [
+      'an answer of a model that repeats a script',
+      "Created task tsk_imqwp44k6x: 'SCRIPT:[{}]' → codex in demo.",
+      { theirs: ["Created task tsk_imqwp44k6x: 'SCRIPT:[{}]' → codex in demo."] },
+    ],
     ['what the person named', 'No such schedule as cron_abc12.', { asked: ['delete cron_abc12'] }],
   ])('%s', (_, body, change) => {
     expect(sent(body, change)).toEqual([]);

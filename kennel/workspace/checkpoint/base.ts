@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { mkdirSync, rmSync } from 'node:fs';
+import { lstatSync, mkdirSync, renameSync, rmSync } from 'node:fs';
 import { join, relative } from 'node:path';
 import type {
   BaseLook,
@@ -34,6 +34,10 @@ export function base(place: Place, { action, key, now }: Asked): WorkspaceAnswer
     removeCopy(folder);
     return { ok: true, output: 'Removed the copy.' };
   }
+  if (action === 'give') {
+    givePackages(place, folder);
+    return { ok: true, output: 'Moved the packages.' };
+  }
   const { repository, before } = repositoryOf(place, key);
   const ended = readState(repository, key, 'after');
   if (!ended && !now) throw new Refusal(`${key} has not ended yet.`);
@@ -58,6 +62,28 @@ export function base(place: Place, { action, key, now }: Asked): WorkspaceAnswer
   const { refused } = applyChanges({ ...repository, root }, back, false);
   if (refused.length > 0) throw new Refusal('The files have changed since the task ended.');
   return { ok: true, output: 'Made the copy.', data: { test: testCommand(root) } };
+}
+
+/** Folders of installed packages, which a workspace may have at its top. */
+const PACKAGES = ['node_modules', '.venv'];
+/** `check-ignore` takes no literal names. */
+const NOT_LITERAL = { env: { GIT_LITERAL_PATHSPECS: '0' } };
+
+/** Gives the workspace the packages of a copy, where git ignores them and the workspace has none. */
+function givePackages(place: Place, copy: string): void {
+  const git = join(place.workspace, '.git');
+  if (!isFolder(git)) return;
+  const repository = needRepository(place);
+  for (const name of PACKAGES) {
+    const [from, to] = [join(copy, name), join(place.workspace, name)];
+    const isIgnored = tryGit(repository, ['check-ignore', '-q', '--', `./${name}/`], NOT_LITERAL).code === 0;
+    if (!isIgnored || !isFolder(from) || lstatSync(to, { throwIfNoEntry: false })) continue;
+    // all of it or nothing, also when this process is killed
+    const part = join(git, `fetch-part-${name}`);
+    removeCopy(part);
+    copyFolder(from, part);
+    renameSync(part, to);
+  }
 }
 
 /** The files of the commit that is checked out, as a person gets them who has only the repository. */

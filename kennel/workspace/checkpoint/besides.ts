@@ -104,10 +104,13 @@ const reaches = (repository: Repository, commit: string, other: string): boolean
 
 function otherNotes(repository: Repository, before: Stored, after: Stored, then: Facts): string[] {
   const isInner = among([...(then.nested ?? []), ...(factsOf(repository, after).nested ?? [])]);
-  const changes = otherChanges(repository, before, after).filter(({ path }) => !isInner(path));
+  const all = otherChanges(repository, before, after);
+  const changes = all.filter(({ path }) => path !== '.git' && !isInner(path));
   const gone = changes.filter((change) => !change.to).map((change) => change.path);
   const changed = changes.filter((change) => change.to && change.from).map((change) => change.path);
   const notes: string[] = [];
+  if (all.some(({ path }) => path === '.git'))
+    notes.push(`The task removed or changed the .git file, which leads to a repository elsewhere; ${UNDO}.`);
   if (gone.length > 0) notes.push(`Ignored files are gone: ${named(gone)}; "undo" brings them back.`);
   if (changed.length > 0) notes.push(`Ignored files were changed: ${named(changed)}; "undo" takes that back.`);
   const [shown, hidden] = [before, after].map((state) => {

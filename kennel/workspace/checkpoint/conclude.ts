@@ -133,7 +133,10 @@ export function takeAfter(
 ): Stored {
   const then = factsOf(repository, before);
   const snapshot = snapshotAfter(repository, before);
-  const others = retakeOthers(repository, othersOf(repository, before).keys(), snapshot.ignored);
+  const others = retakeOthers(repository, othersOf(repository, before).keys(), {
+    nested: then.nested ?? [],
+    ignored: snapshot.ignored,
+  });
   const { facts } = withRest(repository, snapshot, others, refs);
   const damage = damageOf(repository, before, then, unread);
   const at = Math.max(now(), before.at);
@@ -161,7 +164,9 @@ export function takeAfter(
 export function snapshotAfter(repository: Repository, before: Stored): Snapshot {
   const then = factsOf(repository, before);
   const apart = among([...othersOf(repository, before).keys(), ...(then.named ?? []).map((entry) => entry.path)]);
-  const except = { untracked: either(apart, among(then.ignored)), tracked: apart };
+  // a repository inside the workspace is one for the whole task, even if the task removes its git folder
+  const apartOrNested = either(apart, among(then.nested ?? []));
+  const except = { untracked: either(apartOrNested, among(then.ignored)), tracked: apartOrNested };
   return takeSnapshot(repository, { also: pathsOf(repository, [before.tree]), except });
 }
 

@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { applyChanges } from '../files/apply.ts';
 import { content, git, type Repository, tryGit } from '../git/git.ts';
 import { isFolder, openRepository, type Place, textOrNull } from '../git/repository.ts';
+import { distrustIndex } from '../git/snapshot.ts';
 import { indexFile, indexText, marksOf } from '../git/staging.ts';
 import { giveObjects, missingFrom, type Ref, refsOf } from '../git/transfer.ts';
 import { type Change, diffTrees, entriesOf } from '../git/trees.ts';
@@ -244,8 +245,10 @@ export function remakeFolder(place: Place, history: Repository, before: Stored, 
   const index = extraOf(repository, before.extra, 'index');
   if (index && (all || tryGit(repository, ['ls-files', '-s']).code !== 0))
     rmSync(join(commonDir, 'index'), { force: true, recursive: true });
-  if (index && !lstatSync(join(commonDir, 'index'), { throwIfNoEntry: false }))
+  if (index && !lstatSync(join(commonDir, 'index'), { throwIfNoEntry: false })) {
     writeFileSync(join(commonDir, 'index'), blobBytes(repository, index));
+    distrustIndex(join(commonDir, 'index'));
+  }
   const opened = openRepository({ ...place, root: place.workspace, worktree: null });
   if (!opened) return 'it could not be restored';
   const looked = tryGit(opened, ['ls-files', '-s']);

@@ -17,8 +17,8 @@ import { LIMITS } from '../limits.ts';
 import type { Named } from './record.ts';
 
 /**
- * What git does not look at: ignored files, repositories inside the workspace with their git folders, empty folders,
- * pipes. Files within the limits are saved byte for byte; of larger ones only the name is saved. No git command runs in
+ * What git does not look at: ignored files, repositories inside the workspace with their git folders, a `.git` file
+ * that leads to a repository elsewhere, empty folders, pipes. Files within the limits are saved byte for byte; of larger ones only the name is saved. No git command runs in
  * these repositories.
  */
 export interface Others {
@@ -69,6 +69,8 @@ export function takeOthers(repository: Repository, ignored: string[]): Others {
     if (!take(path, { files: LIMITS.nestedFiles, bytes: LIMITS.nestedBytes, file: LIMITS.nestedBytes }))
       name({ path, why: 'large', print: printOf(root, path) });
   }
+  // a folder is the repository itself
+  if (realFile(root, '.git')) take('.git', { files: 1, bytes: LIMITS.otherFileBytes, file: LIMITS.otherFileBytes });
   for (const path of ignored) {
     const bounds = { files: LIMITS.otherFolderFiles, bytes: LIMITS.otherFolderBytes, file: LIMITS.otherFileBytes };
     if (MADE_AGAIN.test(path) || !take(path, bounds)) name({ path, why: 'large' });
@@ -78,9 +80,14 @@ export function takeOthers(repository: Repository, ignored: string[]): Others {
 }
 
 /**
- * The same after a task: everything that was saved before, wherever it is, and every repository inside the workspace.
+ * The same after a task: everything that was saved before, wherever it is, and every repository inside the workspace,
+ * also one that has lost its git folder (`nested`).
  */
-export function retakeOthers(repository: Repository, before: Iterable<string>, ignored: string[]): Others {
+export function retakeOthers(
+  repository: Repository,
+  before: Iterable<string>,
+  { nested, ignored }: { nested: readonly string[]; ignored: string[] },
+): Others {
   const found: Others = { files: new Map(), named: [], nested: [], folders: [], pipes: [] };
   walk(
     repository.root,
@@ -94,7 +101,8 @@ export function retakeOthers(repository: Repository, before: Iterable<string>, i
     // a file that grew beyond the limit is not read: it counts as deleted, and undo leaves it where it is
     if (stats && stats.size <= LIMITS.otherBytes) due.set(path, { path, stats });
   }
-  for (const path of found.nested) {
+  const lost = nested.filter((path) => isRealFolder(repository.root, path));
+  for (const path of new Set([...found.nested, ...lost])) {
     const bounds = { files: LIMITS.nestedFiles, bytes: LIMITS.nestedBytes, file: LIMITS.nestedBytes };
     const taken = collect(repository.root, path, bounds, (inner) => MADE_AGAIN.test(`${inner}/`));
     for (const file of taken ?? []) due.set(file.path, file);
@@ -196,10 +204,12 @@ function isReadable(root: string, path: string): boolean {
   }
 }
 
+const isRealFolder = (root: string, path: string): boolean =>
+  [...foldersOf(path)].every((folder) => lstatSync(onDisk(root, folder), { throwIfNoEntry: false })?.isDirectory());
+
 /** A file or link that is not reached through a linked folder. */
 function realFile(root: string, path: string): Stats | null {
-  for (const folder of foldersOf(path))
-    if (!lstatSync(onDisk(root, folder), { throwIfNoEntry: false })?.isDirectory()) return null;
+  if (!isRealFolder(root, path)) return null;
   const stats = lstatSync(onDisk(root, path), { throwIfNoEntry: false });
   if (!stats || (!stats.isFile() && !stats.isSymbolicLink())) return null;
   return stats.isFile() && !isReadable(root, path) ? null : stats;

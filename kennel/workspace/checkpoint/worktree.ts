@@ -1,4 +1,4 @@
-import { existsSync, mkdirSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, lstatSync, mkdirSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { join, relative } from 'node:path';
 import type { Author, WorkspaceAnswer, Worktree } from '../../../src/contracts/workspace-ops.ts';
 import { git, type Repository, tryGit } from '../git/git.ts';
@@ -32,12 +32,14 @@ export function addWorktree(place: Place, key: string, from?: string): Workspace
   const admin = join(repository.commonDir, 'worktrees', key);
   const data: Worktree = { path: relative(place.workspace, folder), branch: `fetch/${key}` };
   const branch = readOwnRef(repository, `refs/heads/${data.branch}`);
-  if (isFolder(folder) && isFolder(admin))
+  if (isFolder(folder) && isFolder(admin)) {
+    linkAgain(folder, admin);
     return {
       ok: true,
       output: `The worktree is at ${data.path}.`,
       data: { ...data, ...(branch && { commit: branch }) },
     };
+  }
   const commit = branch ?? (from === undefined ? headOf(repository).commit : startOf(repository, from));
   if (!commit) throw new Refusal('A worktree needs a first commit, and this repository has none yet.');
   // left by a killed call
@@ -54,12 +56,22 @@ export function addWorktree(place: Place, key: string, from?: string): Workspace
     ...(branch ? [folder, data.branch] : ['--no-track', '-b', data.branch, folder, commit]),
   ]);
   if (!isFolder(admin)) throw new Error('git made the worktree under another name');
-  writeFileSync(join(folder, '.git'), `gitdir: ${relative(folder, admin)}\n`);
+  linkAgain(folder, admin);
   return {
     ok: true,
     output: `Made a worktree at ${data.path} on branch ${data.branch}.`,
     data: { ...data, ...(!branch && { commit }) },
   };
+}
+
+/** Writes the `.git` file of a worktree, whatever is in its place. False: it was as it should be. */
+function linkAgain(folder: string, admin: string): boolean {
+  const link = join(folder, '.git');
+  const text = `gitdir: ${relative(folder, admin)}\n`;
+  if (lstatSync(link, { throwIfNoEntry: false })?.isFile() && textOrNull(link) === text) return false;
+  rmSync(link, { recursive: true, force: true });
+  writeFileSync(link, text);
+  return true;
 }
 
 function startOf(repository: Repository, from: string): string {
@@ -147,17 +159,21 @@ function filesOf(main: Place, key: string): string | null {
   const folder = worktreeFolder(main.workspace, key);
   const { commonDir } = openRepository(main)!;
   const left = `${folder}.left`;
-  if (isFolder(folder) && isFolder(join(commonDir, 'worktrees', key)) && !isFolder(left)) return null;
+  const admin = join(commonDir, 'worktrees', key);
+  if (isFolder(folder) && isFolder(admin) && !isFolder(left)) {
+    const isOwn = isFolder(join(folder, '.git'));
+    if (!linkAgain(folder, admin)) return null;
+    return isOwn
+      ? 'The task made a repository of its own in its worktree. Its files are kept, and the commits in it are not.'
+      : 'The task removed or changed the .git file of its worktree, which was restored.';
+  }
   const had = isFolder(left) || isFolder(folder);
   if (isFolder(folder) && !isFolder(left)) renameSync(folder, left);
   addWorktree(main, key);
   if (had) {
-    const link = join(folder, '.git');
-    const text = textOrNull(link) ?? '';
     rmSync(folder, { recursive: true, force: true });
     renameSync(left, folder);
-    rmSync(link, { recursive: true, force: true });
-    writeFileSync(link, text);
+    linkAgain(folder, admin);
   }
   return had
     ? 'The task removed the record of its worktree in git, which was restored.'

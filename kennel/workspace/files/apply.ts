@@ -8,6 +8,7 @@ import {
   mkdtempSync,
   openSync,
   readdirSync,
+  readFileSync,
   readlinkSync,
   readSync,
   renameSync,
@@ -21,7 +22,7 @@ import { join } from 'node:path';
 import { content, type Repository } from '../git/git.ts';
 import { foldersOf } from '../git/merge.ts';
 import { utf8 } from '../git/process.ts';
-import { onDisk } from '../git/snapshot.ts';
+import { distrustIndex, onDisk } from '../git/snapshot.ts';
 import { type Change, type Entry, isSubmodule, same } from '../git/trees.ts';
 import { shown } from './names.ts';
 
@@ -172,6 +173,10 @@ function stage(repository: Repository, staging: string, number: number, entry: E
   return path;
 }
 
+/** The name of an index of git, and the bytes it begins with. */
+const INDEX = /(?:^|\/)index$/;
+const isIndex = (at: Buffer): boolean => readFileSync(at).subarray(0, 4).equals(Buffer.from('DIRC'));
+
 function place(repository: Repository, staged: string, change: Change): void {
   const at = onDisk(repository.root, change.path);
   const old = lstatSync(at, { throwIfNoEntry: false });
@@ -195,6 +200,7 @@ function place(repository: Repository, staged: string, change: Change): void {
     if (change.to!.mode === '120000') symlinkSync(readlinkSync(staged), at);
     else copyFileSync(staged, at);
   }
+  if (change.to!.mode !== '120000' && INDEX.test(change.path) && isIndex(at)) distrustIndex(at);
 }
 
 /** Removes a file, and then the empty folders above it. */

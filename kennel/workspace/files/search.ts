@@ -15,28 +15,44 @@ export interface Searching {
   path: string;
   glob?: string;
   limit: number;
+  /** the pattern is a whole word, and no regular expression */
+  symbol?: boolean;
 }
 
-interface Hit {
+export interface Hit {
   path: string;
   line: number;
   text: string;
 }
 
-/** Matching lines of text files, without ignored files. Uses ripgrep, or `git grep` when ripgrep is missing. */
+/** Matching lines of text files, without ignored files. */
 export function search(root: string, op: Searching): WorkspaceAnswer {
+  const { hits, ran, where } = findHits(root, op);
+  return answerOf(hits, ran, { limit: op.limit, none: `Nothing matches in ${shown(where)}.` });
+}
+
+/** Uses ripgrep, or `git grep` when ripgrep is missing. */
+export function findHits(root: string, op: Searching): { hits: Hit[]; ran: Ran; where: string } {
   if (op.pattern === '') throw new Refusal('The pattern is empty.');
   if (/[\n\r\0]/.test(op.pattern)) throw new Refusal('The pattern must be within one line.');
   const where = existing(root, op.path);
   const top = realpathSync(root);
   const target = relative(top, where.absolute) || '.';
-  const most = Math.min(Math.max(1, Math.floor(op.limit)), 1_000);
   const { ran, hits } = byRipgrep(top, target, op) ?? byGitGrep(top, target, op);
   if (hits.length === 0 && ran.code !== 0 && ran.code !== 1 && !ran.timedOut && !ran.cut) {
     throw new Refusal(`The search was not understood: ${ran.stderr.trim().split('\n').slice(0, 3).join(' ')}`);
   }
-  const shownHits = hits.slice(0, most);
-  const lines = shownHits.map((hit) => {
+  return { hits, ran, where: where.path };
+}
+
+/** The lines of hits, the first `limit` of them. `none`: what is said without any. */
+export function answerOf(
+  hits: readonly Hit[],
+  ran: Pick<Ran, 'cut' | 'timedOut'>,
+  { limit, none }: { limit: number; none: string },
+): WorkspaceAnswer {
+  const most = Math.min(Math.max(1, Math.floor(limit)), 1_000);
+  const lines = hits.slice(0, most).map((hit) => {
     const text = shownLine(hit.text);
     return `${shown(hit.path)}:${hit.line}: ${text.length > 400 ? `${text.slice(0, 400)} …` : text}`;
   });
@@ -46,8 +62,7 @@ export function search(root: string, op: Searching): WorkspaceAnswer {
   else if (ran.cut) more.push('there are further matches');
   if (ran.timedOut) more.push(`the search was ended after ${LIMITS.searchMs / 1000} s`);
   const note = more.length > 0 ? `\n… ${more.join('; ')}; narrow it by path, glob or pattern` : '';
-  const output =
-    lines.length === 0 ? `Nothing matches in ${shown(where.path)}.${note}` : bounded(lines.join('\n')) + note;
+  const output = lines.length === 0 ? none + note : bounded(lines.join('\n')) + note;
   return {
     ok: true,
     output,
@@ -76,7 +91,8 @@ const env = (): Record<string, string> => ({
 function byRipgrep(top: string, target: string, op: Searching): { ran: Ran; hits: Hit[] } | null {
   const args = ['--no-config', '--json', '--no-messages', '--hidden', '--no-require-git', '--no-ignore-parent'];
   args.push(`--max-filesize=${LIMITS.searchBytes}`, '--sort=path', '--threads=2');
-  if (!op.regex) args.push('--fixed-strings');
+  if (op.symbol) args.push('--word-regexp');
+  if (op.symbol || !op.regex) args.push('--fixed-strings');
   if (op.glob) args.push(`--glob=${op.glob}`);
   // of several matching globs the last one counts
   args.push('--glob=!.git');
@@ -124,6 +140,7 @@ function byGitGrep(top: string, target: string, op: Searching): { ran: Ran; hits
       '-z',
       '--no-color',
       dialect,
+      ...(op.symbol ? ['-w'] : []),
       '-e',
       op.pattern,
       '--',
@@ -131,7 +148,7 @@ function byGitGrep(top: string, target: string, op: Searching): { ran: Ran; hits
     ];
     return run('git', args, { cwd: top, env: env(), ...bounds });
   };
-  let ran = grep(op.regex ? '-P' : '-F');
+  let ran = grep(op.regex && !op.symbol ? '-P' : '-F');
   if (op.regex && ran.code === 128 && ran.stderr.includes('PCRE')) ran = grep('-E');
   return { ran, hits: [...grepHits(ran.stdout)] };
 }

@@ -218,11 +218,14 @@ function submoduleHead(repository: Repository, path: string): string | null {
  * Copies an index together with its modification time. By that time git knows which files may have changed in the
  * second of its last look. A younger copy would hide a change in that second that keeps the file's size.
  */
-function copyIndex(from: string, to: string): void {
+export function copyIndex(from: string, to: string): void {
   copyFileSync(from, to);
   const second = Math.floor(lstatSync(from).mtimeMs / 1000);
   utimesSync(to, second, second);
 }
+
+/** Has git compare the content of every file with an index whose time is not known. A time of 0 counts as none. */
+export const distrustIndex = (index: string | Buffer): void => utimesSync(index, 1, 1);
 
 /** Without a store, every file is read each time. */
 const cacheOf = (repository: Repository): string =>

@@ -1,37 +1,16 @@
-import { lstatSync, readFileSync } from 'node:fs';
-import { dirname, join } from 'node:path';
-import { fileURLToPath } from 'node:url';
-import treeSitter, { type SyntaxNode } from '@vscode/tree-sitter-wasm';
+import type { SyntaxNode } from '@vscode/tree-sitter-wasm';
 import type { Language } from './languages.ts';
+import { openParser } from './parser.ts';
 
-/** Larger files are named without what they define. */
-const MOST_BYTES = 256 * 1024;
-const FILE_MS = 400;
 /** Namespaces and exports around a definition. */
 const MOST_DEPTH = 6;
 
-/** The names that files define at their top. One for each map, because grammars are loaded when they are needed. */
+/** The names that files define at their top. */
 export async function openDefinitions(): Promise<(file: string, language: Language) => Promise<string[]>> {
-  const { Parser, Language } = treeSitter;
-  await Parser.init();
-  const folder = dirname(fileURLToPath(import.meta.resolve('@vscode/tree-sitter-wasm')));
-  const grammars = new Map<string, ReturnType<typeof Language.load>>();
-  const parser = new Parser();
+  const read = await openParser();
   return async (file, language) => {
-    const { grammar: name } = language;
-    if (!grammars.has(name)) grammars.set(name, Language.load(join(folder, `tree-sitter-${name}.wasm`)));
-    const stats = lstatSync(file, { throwIfNoEntry: false });
-    if (!stats?.isFile() || stats.size > MOST_BYTES) return [];
-    parser.setLanguage(await grammars.get(name)!);
-    const end = performance.now() + FILE_MS;
-    const tree = parser.parse(readFileSync(file, 'utf8'), null, { progressCallback: () => performance.now() > end });
-    if (tree === null) {
-      parser.reset();
-      return [];
-    }
     const found: Definition[] = [];
-    collect(tree.rootNode, language, { found, exported: false, depth: 0 });
-    tree.delete();
+    await read(file, language, (root) => collect(root, language, { found, exported: false, depth: 0 }));
     // what others can use says more than what a file keeps to itself
     const told = found.some(({ exported }) => exported) ? found.filter(({ exported }) => exported) : found;
     return [...new Set(told.map((each) => each.name))];

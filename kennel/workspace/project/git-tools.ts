@@ -1,4 +1,4 @@
-import { copyFileSync, existsSync, lstatSync } from 'node:fs';
+import { existsSync, lstatSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Author, WorkspaceAnswer } from '../../../src/contracts/workspace-ops.ts';
 import { generatedAmong, generatedNote } from '../checkpoint/generated.ts';
@@ -9,7 +9,7 @@ import { converter } from '../git/convert.ts';
 import { argument, GitFailed, git, type Repository, tryGit } from '../git/git.ts';
 import { utf8 } from '../git/process.ts';
 import { headOf, inProgress, needRepository, type Place } from '../git/repository.ts';
-import { readIndex } from '../git/snapshot.ts';
+import { copyIndex, readIndex } from '../git/snapshot.ts';
 import { indexLock } from '../git/staging.ts';
 import { bounded } from '../limits.ts';
 import { Refusal } from '../refusal.ts';
@@ -149,7 +149,7 @@ function withNewFiles(repository: Repository, within: string[]): { index: string
   if (shownNames.length === 0) return { index: undefined, left };
   const index = join(repository.scratch, 'index-with-new-files');
   const own = join(repository.gitDir, 'index');
-  if (existsSync(own)) copyFileSync(own, index);
+  if (existsSync(own)) copyIndex(own, index);
   // git stores an empty object for them, which the person's repository does not need
   const env = {
     GIT_OBJECT_DIRECTORY: join(repository.scratch, 'objects'),

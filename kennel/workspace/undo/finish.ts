@@ -10,7 +10,7 @@ import { kept, type Repository, tryGit } from '../git/git.ts';
 import { foldersOf } from '../git/merge.ts';
 import { utf8 } from '../git/process.ts';
 import { headOf } from '../git/repository.ts';
-import { onDisk, readIndex } from '../git/snapshot.ts';
+import { distrustIndex, onDisk, readIndex } from '../git/snapshot.ts';
 import { indexFile, indexText, overlookAbsent, reread, restage } from '../git/staging.ts';
 import { giveObjects, setRefs } from '../git/transfer.ts';
 import { type Change, diffTrees, entriesOf, type Signature } from '../git/trees.ts';
@@ -85,6 +85,7 @@ function setIndex(repository: Repository, { index, indexFrom }: UndoRecord): boo
   const fresh = join(repository.gitDir, 'fetch', 'index');
   mkdirSync(dirname(fresh), { recursive: true });
   copyFileSync(indexFile(repository, index!), fresh);
+  distrustIndex(fresh);
   renameSync(fresh, join(repository.gitDir, 'index'));
   tryGit(repository, ['update-index', '-q', '--ignore-submodules', '--refresh']);
   return true;

@@ -1,3 +1,4 @@
+import { join } from 'node:path';
 import type { Author } from '../../../src/contracts/workspace-ops.ts';
 import { othersOf } from '../checkpoint/besides.ts';
 import { pathsOf } from '../checkpoint/checkpoint.ts';
@@ -9,7 +10,7 @@ import { named } from '../checkpoint/report.ts';
 import { git, type Repository } from '../git/git.ts';
 import { mergeTrees } from '../git/merge.ts';
 import { utf8 } from '../git/process.ts';
-import { type Head, headOf } from '../git/repository.ts';
+import { type Head, headOf, isFolder } from '../git/repository.ts';
 import { type Snapshot, takeSnapshot } from '../git/snapshot.ts';
 import { indexText, marksOf, ownIndex } from '../git/staging.ts';
 import { changedTree, diffTrees, emptyTree, entriesOf, isSubmodule, type Signature, treeOf } from '../git/trees.ts';
@@ -127,6 +128,10 @@ export function planUndo(planning: Planning, chosen: Task[], notes: string[]): U
   const further = planFurther(repository, chosen, apart);
   if (chosen[0]!.before.worktree !== repository.worktree)
     return planBranch(planning, chosen[0]!, [...notes], further.refs);
+  if (isFolder(join(repository.root, '.git')) && chosen.some(({ before }) => othersOf(repository, before).has('.git')))
+    throw new OwnRefusal(
+      'There is a repository now where a .git file led to the one elsewhere. Move the folder .git away first; nothing was changed.',
+    );
   const trees = new Map(
     chosen
       .flatMap(({ before, after }) => [before, after])

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { cancellationSignal } from '@temporalio/activity';
 import { allowList } from '../../adapters/kennel/gate/egress/allow-list.ts';
 import { workspaceIdentity } from '../../adapters/workspaces.ts';
-import type { BaselineHostActivities, BaselineInput, ProjectLook } from '../../contracts/baseline.ts';
+import type { BaselineHostActivities, BaselineInput, CheckFound, ProjectLook } from '../../contracts/baseline.ts';
 import type { HeadLook } from '../../contracts/workspace-ops.ts';
 import { membersOf } from '../../domain/settings/shapes.ts';
 import {
@@ -18,11 +18,12 @@ import {
   type PartResult,
   type ProjectProfile,
   unknownText,
+  wantedHosts,
 } from '../../domain/tasks/checks/project-profile.ts';
 import type { TestRun } from '../../domain/tasks/checks/verdict.ts';
-import { isTool, shownHost } from '../../domain/tasks/egress.ts';
-import { mirrorEnvironment } from '../../domain/tasks/registries/mirrors.ts';
-import type { Registry } from '../../domain/tasks/registries/registries.ts';
+import { type AskedHost, isTool } from '../../domain/tasks/egress.ts';
+import { mirrorEnvironment, mirrorsOf } from '../../domain/tasks/registries/mirrors.ts';
+import { CHECKED_MANAGERS, type Registry } from '../../domain/tasks/registries/registries.ts';
 import { cacheSettings } from '../../domain/tasks/registries/registry-cache.ts';
 import { quotedEvidence } from '../../domain/text/evidence.ts';
 import { suffix } from '../../domain/text/storable.ts';
@@ -36,7 +37,7 @@ import type { KennelDeps } from '../activity-deps.ts';
 import { fail } from '../failure.ts';
 import { beating } from '../heartbeat.ts';
 import { requireHeld } from '../lease.ts';
-import { namedRegistries } from '../task/named-registries.ts';
+import { managersOf, namedRegistries } from '../task/named-registries.ts';
 import { type Ran, runTests, type TestPlace } from '../task/run-tests.ts';
 import { workspaceOf } from '../task/task-workspace.ts';
 
@@ -90,8 +91,15 @@ async function onCopy<T>({ kennel, path, input }: Project, work: (look: HeadLook
   }
 }
 
-const registriesNow = ({ config, kennel, path, input }: Project): Promise<Registry[]> =>
-  namedRegistries({ config, kennel }, { workspace: path, base: input.baselineId, label: labelOf(input) });
+/** Somebody wants this check, and no task is at work in the project. */
+const isAlone = async ({ db, input }: Project): Promise<boolean> =>
+  input.asks && (await tasksIn(db, { host: input.host, name: input.workspace })).length === 0;
+
+async function registriesNow({ config, kennel, path, input }: Project): Promise<Registry[]> {
+  const managers = [...(await managersOf(path)), ...CHECKED_MANAGERS];
+  const label = labelOf(input);
+  return await namedRegistries({ config, kennel }, { workspace: path, base: input.baselineId, label, managers });
+}
 
 /** The hosts that people or the settings allow to this project. */
 async function allowedHosts({ config, db, input }: Project): Promise<string[]> {
@@ -105,33 +113,43 @@ async function allowedHosts({ config, db, input }: Project): Promise<string[]> {
 }
 
 async function look(project: Project): Promise<ProjectLook> {
-  const { db, kennel, path, input, profile } = project;
-  const missing = await onCopy(project, async ({ project: found }) => {
+  const { config, db, kennel, path, input, profile } = project;
+  const missing = await onCopy(project, async ({ project: found, dependencies }) => {
     const { install, build, test } = commandsOf(found, { said: profile.said });
     if (!install && !build && !test) return null;
     const isAllowed = allowList(await allowedHosts(project));
-    const [environment, registries] = await Promise.all([kennel.undecided(path), registriesNow(project)]);
-    return { environment, registries: registries.filter((at) => !isAllowed(at)) };
+    const lacking = <A extends AskedHost>(hosts: A[]): A[] => hosts.filter((at) => !isAllowed(at));
+    const [environment, named] = await Promise.all([kennel.undecided(path), registriesNow(project)]);
+    const registries = lacking(named);
+    const isNamed = ({ host, port }: AskedHost) => registries.some((at) => at.host === host && at.port === port);
+    const wanted = lacking(wantedHosts(profile.checked, dependencies)).filter((at) => !isNamed(at));
+    return { environment, registries, wanted };
   });
   if (!missing) {
     const text = unknownText(input.workspace);
     return { what: 'nothing', outboxId: input.asks ? await tellOfCheck(db, input, { text, quotes: false }) : null };
   }
-  const { environment, registries } = missing;
-  if (!environment && registries.length === 0) return { what: 'ready' };
+  const { environment, registries, wanted } = missing;
+  if (!environment && registries.length === 0 && wanted.length === 0) return { what: 'ready' };
   // a task asks for what it needs itself, and two questions about one thing are one too many
-  const tasks = await tasksIn(db, { host: input.host, name: input.workspace });
-  if (!input.asks || tasks.length > 0) return { what: 'nothing', outboxId: null };
+  if (!(await isAlone(project))) return { what: 'nothing', outboxId: null };
   const asked = await askToCheck(db, input, {
-    prompt: checkQuestion({ workspace: input.workspace, registries, environment: environment?.file ?? null }),
+    prompt: checkQuestion({
+      workspace: input.workspace,
+      registries,
+      wanted,
+      environment: environment?.file ?? null,
+      own: mirrorsOf(config.FETCH_KENNEL_MIRRORS),
+    }),
     ...(environment && { evidence: quotedEvidence(environment.text) }),
-    registries,
+    quotes: environment !== null || wanted.length > 0,
+    registries: [...registries, ...wanted],
     environment: environment?.hash ?? null,
   });
   return asked ?? { what: 'nothing', outboxId: null };
 }
 
-async function check(project: Project): Promise<string | null> {
+async function check(project: Project & { input: { isLast?: true } }): Promise<CheckFound> {
   const { db, kennel, input, profile: before } = project;
   const agreed = await settleCheck(db, input);
   if (agreed?.environment) await kennel.decide(agreed.environment, true);
@@ -140,6 +158,8 @@ async function check(project: Project): Promise<string | null> {
   const { checked, flaky } = found;
   await keepChecked(db, input, checked);
   await noteFlaky(db, input, flaky);
+  const wants = wantedHosts(checked, checked.dependencies).length > 0;
+  if (wants && !input.isLast && (await isAlone(project))) return { wantsHosts: true };
   const worse = Object.entries(checked.parts).some(
     ([part, { ok }]) => !ok && before.checked?.parts[part as keyof Checked['parts']]?.ok,
   );
@@ -180,11 +200,13 @@ async function checkCopy(project: Project, look: HeadLook): Promise<{ checked: C
     if (tested) parts.test = tested.part;
     // later commands there have no network
     if (parts.install?.ok !== false) await kennel.keepFetched(path, home).catch(() => {});
+    if (parts.install?.ok && (await isAlone(project)))
+      await kennel.workspaceOp(path, { op: 'base', action: 'give', key: input.baselineId }).catch(() => {});
     const environment = image;
     const workspace = await workspaceIdentity(path);
     if (tested && isConclusive(tested.run))
       await keepTestRun(db, { workspace, tree: look.tree, environment }, tested.run);
-    const refused = way.refused().map(shownHost);
+    const refused = way.refused().map(({ host, port }) => ({ host, port }));
     const checked: Checked = {
       commit: look.commit,
       dependencies: look.dependencies,

@@ -1,9 +1,11 @@
 import type { Config } from '../../config.ts';
+import type { BaselineRecordActivities } from '../../contracts/baseline.ts';
 import type { TaskRecordActivities } from '../../contracts/task.ts';
 import { limitNotice, limitStatus, otherAgents } from '../../domain/tasks/agents/limit-notice.ts';
 import { mirrorsOf } from '../../domain/tasks/registries/mirrors.ts';
 import { sayTo, zoneOf } from '../../store/chats/preferences.ts';
 import { listHosts, moveTask } from '../../store/kennel/hosts.ts';
+import { tellUnchecked } from '../../store/kennel/questions/baseline-questions.ts';
 import { askAboutHosts, isAboutHosts, settleHosts } from '../../store/kennel/questions/egress-questions.ts';
 import { askForPlan } from '../../store/kennel/questions/task-plans.ts';
 import { askForTask, findQuestion } from '../../store/kennel/questions/task-questions.ts';
@@ -20,14 +22,23 @@ import { recording } from '../heartbeat.ts';
  */
 export const GONE_FACTOR = 10;
 
-/** Short activities of a coding task on our own store. They run as local activities of the worker. */
-export function createTaskRecords({ db, config }: { db: Db; config: Config }): TaskRecordActivities {
+/** Short activities of a coding task, and of a check, on our own store. They run as local activities of the worker. */
+export function createTaskRecords({
+  db,
+  config,
+}: {
+  db: Db;
+  config: Config;
+}): TaskRecordActivities & BaselineRecordActivities {
   const task = async (id: string): Promise<Task> => {
     const found = await findTask(db, id);
     if (!found) throw fail('NotFound', `Task ${id} is not in the database.`);
     return found;
   };
   return {
+    tellUnchecked: recording((input: Parameters<BaselineRecordActivities['tellUnchecked']>[0]) =>
+      tellUnchecked(db, input),
+    ),
     claimWorkspace: recording((taskId: string) => claimWorkspace(db, taskId)),
     setTaskState: recording(({ taskId, state, note }: Parameters<TaskRecordActivities['setTaskState']>[0]) =>
       setTaskState(db, taskId, state, note === undefined ? {} : { last: note }),

@@ -121,6 +121,18 @@ export function egressQuestion({ workspace, hosts, more, tools, warnings, own = 
       ? `${who} ${verb} ${shownHost(hosts[0]!)}.`
       : `${who} ${verb} ${hosts.length} ${hosts.some(isTool) ? 'things' : 'hosts'}:\n${hosts.map((host) => `- ${shownHost(host)}`).join('\n')}`;
   const rest = more > 0 ? [`It also asked for ${more} more, which stay refused.`] : [];
+  const tool = hosts.some(isTool)
+    ? ['A yes to an MCP tool holds for every call of it, and what it is called with is not shown.']
+    : [];
+  return [all, ...rest, ...warningsAbout(own, hosts), ...tool, ...warnings].join('\n');
+}
+
+/** All that the names of these hosts warn of, in sentences. */
+export function warningsAbout(own: readonly AskedHost[], hosts: readonly AskedHost[]): string[] {
+  const misleading = warningsBut(
+    own,
+    hosts.filter((at) => !isTool(at)),
+  );
   const open = hosts.some(isOpen)
     ? [
         `${hosts.length > 1 ? 'http:// is' : 'That is'} without encryption: others on the way can read it, and change what comes.`,
@@ -129,14 +141,7 @@ export function egressQuestion({ workspace, hosts, more, tools, warnings, own = 
   const long = hosts.some(({ host }) => host.length > LONGEST_HOST)
     ? ['A name as long as this can carry data out by itself.']
     : [];
-  const tool = hosts.some(isTool)
-    ? ['A yes to an MCP tool holds for every call of it, and what it is called with is not shown.']
-    : [];
-  const misleading = warningsBut(
-    own,
-    hosts.filter((at) => !isTool(at)),
-  );
-  return [all, ...rest, ...misleading, ...open, ...long, ...tool, ...warnings].join('\n');
+  return [...misleading, ...open, ...long];
 }
 
 /** The warnings about hosts, without those about servers that the owner's settings name. */

@@ -133,6 +133,41 @@ export async function received(db: Db | Tx, account: string, messageId: string):
   return rows.map(toHandled);
 }
 
+/** What the author of a row has sent to the same chat within minutes of it, the row itself included. */
+export async function receivedBeside(db: Db, row: Waiting): Promise<Handled[]> {
+  const rows = await db
+    .selectFrom('wa_inbox')
+    .selectAll()
+    .where('account', '=', row.account)
+    .where('chat', '=', row.chat)
+    .where('participant', '=', row.participant)
+    .where('from_me', '=', row.fromMe)
+    .where(sql<boolean>`abs(extract(epoch from received_at - ${row.receivedAt}::timestamptz)) < ${BESIDE_S}`)
+    .where(sql<boolean>`octet_length(content) > 0`)
+    .orderBy('seq')
+    .limit(MOST_BESIDE)
+    .execute();
+  return rows.map(toHandled);
+}
+
+const BESIDE_S = 300;
+const MOST_BESIDE = 500;
+
+/** Ends the delay of what the author of a row has sent to the same chat, except after a failure. */
+export async function endDelays(db: Db, row: Waiting): Promise<void> {
+  await db
+    .updateTable('wa_inbox')
+    .set({ not_before: sql<Date>`now()` })
+    .where('account', '=', row.account)
+    .where('chat', '=', row.chat)
+    .where('participant', '=', row.participant)
+    .where('from_me', '=', row.fromMe)
+    .where('handled_at', 'is', null)
+    .where('attempts', '=', 0)
+    .where(sql<boolean>`octet_length(content) > 0 and not_before > now()`)
+    .execute();
+}
+
 const toHandled = (row: Selectable<WaInboxTable>): Handled => ({
   seq: row.seq,
   account: row.account,

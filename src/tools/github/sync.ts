@@ -73,7 +73,8 @@ const SCRIPT = [
   'ignored=$("$@" config core.excludesFile || true)',
   'head=$("$@" rev-parse --quiet --verify HEAD || "$@" hash-object -t tree /dev/null)',
   '"$@" init --quiet --bare --template= "$place"',
-  'if [ -f "$index" ]; then cp "$index" "$place/index"; fi',
+  // with its time, by which git knows which files may have changed in the second of its last look
+  'if [ -f "$index" ]; then cp -p "$index" "$place/index"; fi',
   'if [ -f "$exclude" ]; then mkdir "$place/info"; cp "$exclude" "$place/info/exclude"; fi',
   'export GIT_DIR=$place GIT_WORK_TREE=$PWD GIT_ALTERNATE_OBJECT_DIRECTORIES=$objects',
   'set -- "$@" -c "core.excludesFile=$ignored"',

@@ -84,6 +84,7 @@ export const fileTools: Tool[] = [
       regex: z.boolean().default(false),
       path: pathArgument(false).default('.').describe('Folder or file'),
       glob: text(200).min(1).optional().describe('Like *.ts'),
+      symbol: z.boolean().default(false).describe('Where a name is defined'),
       limit: z.int().min(1).max(1000).default(100).meta(untold('Most lines')),
       workspace: workspaceArgument,
     }),

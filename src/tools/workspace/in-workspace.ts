@@ -4,7 +4,7 @@ import { type Kennel, KennelFull, KennelUnavailable } from '../../adapters/kenne
 import { KeyedMutex } from '../../adapters/keyed-mutex.ts';
 import { type FoundWorkspace, findWorkspaces } from '../../adapters/workspaces.ts';
 import type { Author, Profile, WorkspaceAnswer, WorkspaceOp } from '../../contracts/workspace-ops.ts';
-import { argvFor } from '../../domain/tasks/checks/project-profile.ts';
+import { argvFor, type Part } from '../../domain/tasks/checks/project-profile.ts';
 import { checkPath, findName, quoted } from '../../domain/tasks/workspace-names.ts';
 import { suggestion } from '../../domain/text/nearest.ts';
 import { MINUTE } from '../../domain/time.ts';
@@ -286,13 +286,13 @@ export async function profileOf(at: Opened, context: ToolContext): Promise<{ pro
 
 /** How a part of a project is done, as its person said it or its files do, and how long it took at the last check. */
 export async function commandFor(
-  part: 'test' | 'run',
+  part: Exclude<Part, 'install'>,
   at: Opened,
   context: ToolContext,
 ): Promise<{ argv: string[] | null; ms: number | undefined }> {
   const { said, checked } = await projectProfile(context.db, { host: at.host, workspace: at.name });
   const found = said[part] === undefined ? (await profileOf(at, context)).profile : null;
-  return { argv: argvFor(part, found, said), ms: part === 'test' ? checked?.parts.test?.ms : undefined };
+  return { argv: argvFor(part, found, said), ms: part === 'run' ? undefined : checked?.parts[part]?.ms };
 }
 
 /** Why files and branches cannot change while a task works with them. */

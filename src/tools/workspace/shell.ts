@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { KeptOutput } from '../../adapters/kennel/kept-output.ts';
 import { mountSkills } from '../../adapters/kennel/skill-folders.ts';
-import { budgetOf, lineOf, splitWords } from '../../domain/tasks/checks/project-profile.ts';
+import { budgetOf, DONE_AS, lineOf, splitWords } from '../../domain/tasks/checks/project-profile.ts';
 import { streamOutput } from '../../store/kennel/workspaces/call-output.ts';
 import { agreedSkillsOfTurn } from '../../store/turns/turn-extensions.ts';
 import { defineTool, endedByRestart, restarted, type Tool, type ToolContext, type ToolOutcome } from '../tool.ts';
@@ -159,8 +159,7 @@ export const shellTools: Tool[] = [
     family: 'apps',
     reads: ['command'],
     sends: [],
-    description:
-      'Run the tests of the workspace, by its usual command or the given one, in a container without network.',
+    description: 'Run the tests, lint or build of the workspace, in a container without network.',
     // it runs the project's own code, inside the container; any other command needs shell_run and its approval
     danger: 'MODERATE',
     effect: 'idempotent',
@@ -168,28 +167,35 @@ export const shellTools: Tool[] = [
       command: text(400)
         .trim()
         .refine(
-          isTestCommand,
-          'must be the command of a test runner, such as npm test, npx vitest run x.test.ts, pytest tests or go test ./...; use shell_run for everything else',
+          (line) => isPart(line) || isTestCommand(line),
+          'must be the command of a test runner, such as npm test, npx vitest run x.test.ts, pytest tests or go test ./..., or lint or build; use shell_run for everything else',
         )
         .optional()
-        .describe('Of a test runner, without shell syntax'),
+        .describe('Of a test runner, without shell syntax; or lint, build'),
       timeoutMs: limit(TESTS_MS),
       workspace: workspaceArgument,
     }),
-    preview: async (args) => shown(args.command ?? 'the test command of the project', folderName(args.workspace)),
+    preview: async ({ command = 'test', workspace }) =>
+      shown(isPart(command) ? `the ${command} command of the project` : command, folderName(workspace)),
     item: 'command_execution',
-    asks: (args, at, say) => say(args.command ? 'ask.theseTests' : 'ask.tests', { at }),
+    asks: ({ command }, at, say) =>
+      say(command === 'lint' || command === 'build' ? 'ask.command' : command ? 'ask.theseTests' : 'ask.tests', { at }),
     run: (args, context) =>
       inWorkspace(
         context,
         args.workspace,
         async (at) => {
-          const usual = await commandFor('test', at, context);
-          const argv = args.command !== undefined ? splitWords(args.command) : usual.argv;
+          const { command = 'test' } = args;
+          const part = isPart(command) ? command : 'test';
+          const usual = await commandFor(part, at, context);
+          const argv = isPart(command) ? usual.argv : splitWords(command);
           if (!argv || argv.length === 0)
             return {
               ok: false,
-              output: `How ${at.name} is tested is not known: its files name no tests (docs/coding-tasks.md). Give the command.`,
+              output:
+                part === 'test'
+                  ? `How ${at.name} is tested is not known: its files name no tests (docs/coding-tasks.md). Give the command.`
+                  : `How ${at.name} is ${DONE_AS[part]} is not known: its files do not say it. The owner can: "${at.name} is ${DONE_AS[part]} by …".`,
             };
           const line = lineOf(argv);
           return await execute(at, context, {
@@ -206,6 +212,9 @@ export const shellTools: Tool[] = [
       ),
   }),
 ];
+
+/** A part of a project that is run by its usual command. */
+const isPart = (word: string): word is 'test' | 'lint' | 'build' => ['test', 'lint', 'build'].includes(word);
 
 interface Running {
   argv: string[];

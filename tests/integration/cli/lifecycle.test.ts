@@ -5,7 +5,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { liveRunState } from '../../../src/cli/instance/home/state-file.ts';
 import { startTestApp, type TestApp } from '../../support/app.ts';
 import { clientOf } from '../../support/temporal-client.ts';
-import { until } from '../../support/until.ts';
+import { until, within } from '../../support/until.ts';
 
 let app: TestApp;
 beforeAll(async () => {
@@ -46,6 +46,21 @@ describe('a running turn', () => {
     ]);
     expect(items.filter((item) => item.kind === 'tool_call')).toHaveLength(1);
     await app.whenReady();
+  });
+
+  it('has its worker started again at once, however often one is killed that was well', async () => {
+    for (let killed = 0; killed < 6; killed++) {
+      const pid = app.kill('worker');
+      await within(
+        'the next worker is started',
+        () => {
+          const worker = app.state().roles.find(({ name }) => name === 'worker');
+          return worker?.pid && worker.pid !== pid;
+        },
+        4_000,
+      );
+      await app.whenReady();
+    }
   });
 
   it('is brought back when the Temporal server has lost everything, with an open question still open', async () => {

@@ -1,8 +1,9 @@
 import { execFileSync } from 'node:child_process';
-import { existsSync, mkdtempSync, realpathSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdtempSync, readdirSync, realpathSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Connection } from '@temporalio/client';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { workspaceIdentity } from '../../../src/adapters/workspaces.ts';
 import { projectProfile } from '../../../src/store/kennel/workspaces/project-profiles.ts';
 import type { TestApp } from '../../support/app.ts';
 import { findTask, inState, report, startTask, startTaskApp, workspace } from '../../support/kennel-app.ts';
@@ -50,7 +51,7 @@ const told = (thread: string, what: RegExp): Promise<string> =>
   );
 const profileOf = (name: string) => projectProfile(app.store.db, { host: 'local', workspace: name });
 const questionsOf = (name: string) =>
-  app.store.db.selectFrom('questions').selectAll().where('prompt', 'like', `%test ${name} once%`).execute();
+  app.store.db.selectFrom('questions').selectAll().where('prompt', '~', `(test ${name} once|^${name} could)`).execute();
 
 describe('a project', () => {
   it('is tested without a question where nothing is missing, and a task is not blamed for what was red', async () => {
@@ -130,7 +131,11 @@ test('is installed', () => assert.equal(left, 'left'));
     await app.say(thread, 'yes');
     expect(await told(thread, /^needs is ready/)).toMatch(/it installs \(\d+ s\) and 1 test passes/);
     expect((await profileOf('needs')).asked).toBeNull();
-    expect(existsSync(join(app.home, 'workspaces/needs/node_modules'))).toBe(false);
+    // the project has the packages now, so its tests run in the chat, where there is no network
+    expect(existsSync(join(app.home, 'workspaces/needs/node_modules/left'))).toBe(true);
+    const turn = await app.turn(thread, [{ call: [['app_test', { workspace: 'needs' }]] }, { say: '$LAST' }]);
+    await app.ended(thread, turn);
+    await told(thread, /npm test succeeded/);
     await app.say(thread, 'check needs again');
     await until(
       'it is checked again',
@@ -160,6 +165,7 @@ test('is installed', () => assert.equal(left, 'left'));
     await app.say(thread, 'no');
     await until('it is answered', async () => (await questionsOf('later'))[0]?.state === 'answered');
     expect((await profileOf('later')).checked).toBeNull();
+    await told(thread, /^later stays unchecked/);
     await app.say(thread, 'check later');
     const asked = await until('it is asked again', async () =>
       (await questionsOf('later')).find(({ state }) => state === 'open'),
@@ -188,6 +194,60 @@ test('is installed', () => assert.equal(left, 'left'));
       return rows.length === 1;
     });
     expect((await profileOf('busy')).asked).toBeNull();
+  }, 300_000);
+
+  it('is asked about what its programs wanted, where nothing else names it, and checked again after the yes', async () => {
+    const fetches = `node -e "fetch('${registry.url}left').then((a) => { if (!a.ok) process.exit(1); console.log('ok 1 - came'); })"`;
+    await project('unnamed', { Makefile: `test:\n\t@${fetches} && echo 1..1\n` });
+    const thread = await app.thread();
+    await app.say(thread, 'check unnamed');
+    expect(await told(thread, /^unnamed could not be installed and tested/)).toContain(`It needs ${registry.at}.`);
+    await app.say(thread, 'yes');
+    await told(thread, /^unnamed is ready: 1 test passes/);
+    expect(await questionsOf('unnamed')).toHaveLength(1);
+  }, 300_000);
+
+  it('is asked about once, and its result is told and stored once, whatever is killed meanwhile', async () => {
+    const { path } = await project('killed', {
+      ...dependent,
+      'package.json': JSON.stringify({ ...JSON.parse(dependent['package.json']), scripts: { test: 'node --test' } }),
+      'a.test.mjs': "import test from 'node:test';\ntest('is slow', (_, done) => void setTimeout(done, 4_000));\n",
+      '.npmrc': `registry=${registry.url}\n`,
+      '.gitignore': 'node_modules\n',
+    });
+    const thread = await app.thread();
+    await app.say(thread, 'check killed');
+    app.kill('worker');
+    app.kill('kennel');
+    await app.whenReady();
+    await told(thread, /^I can install and test killed once/);
+    const [asked] = await questionsOf('killed');
+    const label = `label=fetch.step=${asked!.id.slice(0, 14)} check`;
+    const containers = () => execFileSync('docker', ['ps', '-aq', '--filter', label], { encoding: 'utf8' });
+    await app.say(thread, 'yes');
+    await until('its programs run', () => containers() !== '', 60_000);
+    app.kill('kennel');
+    app.kill('worker');
+    await app.whenReady();
+    await told(thread, /^killed is ready/);
+    expect(await questionsOf('killed')).toHaveLength(1);
+    const { db } = app.store;
+    const messages = db.selectFrom('outbox').select('body').where('thread_id', '=', thread);
+    expect((await messages.execute()).filter(({ body }) => /^(?:I can|killed is)/.test(body))).toHaveLength(2);
+    const workspace = await workspaceIdentity(path);
+    expect(await db.selectFrom('test_runs').select('tree').where('workspace', '=', workspace).execute()).toHaveLength(
+      1,
+    );
+    expect(containers()).toBe('');
+    expect(readdirSync(join(app.home, 'kennel/checks'))).toEqual([]);
+  }, 600_000);
+
+  it('that is gone is not checked, and that is said', async () => {
+    const { path } = await project('gone', { Makefile: 'test:\n\t@echo "ok 1 - a"; echo 1..1\n' });
+    rmSync(path, { recursive: true });
+    const thread = await app.thread();
+    await app.say(thread, 'check gone');
+    await told(thread, /^gone could not be checked: its folder/);
   }, 300_000);
 
   it('of which nothing is known is not checked, and that is said', async () => {

@@ -154,3 +154,31 @@ it('returns a question that only asks for leave to the model, and takes no answe
   await app.ended(thread, turn);
   expect(asked).not.toContain('/leak?leave=1');
 });
+
+it('asks before it deletes, or runs a command or an app, after a page was read', async () => {
+  const thread = await app.thread();
+  const wishes: Array<[string, Record<string, unknown>]> = [
+    ['file_delete', { path: 'notes.md' }],
+    ['folder_delete', { path: 'src' }],
+    ['workspace_delete', { name: 'taken' }],
+    ['shell_run', { command: 'touch taken' }],
+    ['app_run', { command: 'touch taken' }],
+  ];
+  await app.say(thread, 'autonomy autonomous');
+  const turn = await app.turn(
+    thread,
+    scripted([
+      { call: [['web_fetch', { url: `${base}/news` }]] },
+      ...wishes.map((wish) => ({ call: [wish] })),
+      { say: 'done' },
+    ]),
+  );
+  for (const [name] of wishes) {
+    const { id } = await until(`${name} is asked about`, async () =>
+      (await app.detail(thread)).pending_approvals.find((each) => each.tool_name === name),
+    );
+    expect(await questionOf(id), name).toContain('Careful: I have just read the page 127.0.0.1');
+    await app.say(thread, 'no');
+  }
+  await app.ended(thread, turn);
+});

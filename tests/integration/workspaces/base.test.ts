@@ -1,4 +1,4 @@
-import { existsSync, mkdirSync, readFileSync, symlinkSync } from 'node:fs';
+import { existsSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, describe, expect, test } from 'vitest';
 import type { BaseLook, HeadLook } from '../../../src/contracts/workspace-ops.ts';
@@ -239,6 +239,23 @@ describe('the commit that is checked out', () => {
     expect(w.files()).toEqual(before);
     w.ok({ op: 'base', action: 'remove', key: 'k1' });
     expect(existsSync(join(w.side, 'base-k1'))).toBe(false);
+  });
+
+  test('gives its installed packages to a project that has none, where git ignores them', () => {
+    const w = repository({ 'a.js': 'a\n', '.gitignore': 'node_modules\n' });
+    head(w, 'copy');
+    const copy = join(w.side, 'base-k1');
+    for (const name of ['node_modules', '.venv']) {
+      mkdirSync(join(copy, name));
+      writeFileSync(join(copy, name, 'left'), 'installed');
+    }
+    w.ok({ op: 'base', action: 'give', key: 'k1' });
+    expect(readFileSync(join(w.root, 'node_modules/left'), 'utf8')).toBe('installed');
+    expect(existsSync(join(w.root, '.venv'))).toBe(false);
+    // what is there stays
+    w.write({ 'node_modules/left': 'own' });
+    w.ok({ op: 'base', action: 'give', key: 'k1' });
+    expect(readFileSync(join(w.root, 'node_modules/left'), 'utf8')).toBe('own');
   });
 
   test('is far from an earlier one, or installs something else', () => {

@@ -1,7 +1,8 @@
 import { existsSync, lstatSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterEach, expect, test } from 'vitest';
+import { afterEach, describe, expect, test } from 'vitest';
 import type { WorkspaceAnswer, WorkspaceOp } from '../../../src/contracts/workspace-ops.ts';
+import { withinOneSecond } from '../../support/until.ts';
 import { author, Workspace } from './program.ts';
 
 /** States of a repository before a task, and what an agent does in them: undo brings each back exactly. */
@@ -217,4 +218,126 @@ test('a task in a worktree of a repository elsewhere is not committed, and its r
   expect(w.conclude('t1').output).toContain('The git folder of this workspace is elsewhere: nothing was committed');
   expect(w.undo()).toMatchObject({ ok: true });
   expect(w.git('status', '--porcelain')).toBe('');
+});
+
+describe.each([
+  ['removes', 'rm .git'],
+  ['leads nowhere', 'echo gitdir: /nowhere > .git'],
+  ['makes a link', 'rm .git; ln -s /nowhere .git'],
+  ['makes a repository', 'rm .git; git init -q; echo z > z.txt; git add -A; git commit -qm z'],
+])('a .git file that a task %s', (_, how) => {
+  const inside = (folder: string, lines: string) => w.script(`cd ${folder}; ${lines}`);
+  const linkIn = (folder: string) => readFileSync(join(w.root, folder, '.git'), 'utf8');
+  /** A folder as git sees it, with what the file says. */
+  const seen = (folder: string) => [
+    linkIn(folder),
+    inside(folder, 'git status --porcelain --ignored; git rev-parse HEAD; git branch'),
+    w.files(),
+  ];
+
+  test.each([
+    ['a worktree inside', 'sub', 'git worktree add -q sub -b side'],
+    [
+      'a submodule',
+      'sub',
+      'git init -q ../s; git -C ../s commit -q --allow-empty -m s; git -c protocol.file.allow=always submodule --quiet add ../s sub; git commit -qm sub',
+    ],
+  ])('is as before after the undo, in %s', (_, folder, before) => {
+    w = Workspace.repository();
+    w.script(before);
+    const start = [seen(folder), w.git('status', '--porcelain')];
+    w.checkpoint('t1');
+    inside(folder, `echo n > n.txt; ${how}`);
+    const concluded = w.conclude('t1');
+    expect(concluded.files.filter(({ path }) => path === 'sub/n.txt')).toHaveLength(1);
+    expect(concluded.note).toContain('Repositories inside of the workspace were changed, and are not committed: sub/');
+    expect(w.undo()).toMatchObject({ ok: true });
+    expect([seen(folder), w.git('status', '--porcelain')]).toEqual(start);
+  });
+
+  test('is restored before the end, in the worktree of a task', () => {
+    w = Workspace.repository();
+    w.ok({ op: 'worktree', action: 'add', key: 'k1', author });
+    w.checkpoint('k1', 'k1');
+    const folder = '.git/fetch-worktrees/k1';
+    const start = seen(folder);
+    inside(folder, `echo n > n.txt; ${how}`);
+    const concluded = w.conclude('k1', { worktree: 'k1' });
+    expect(concluded.note).toMatch(/its worktree/);
+    expect(w.git('show', 'fetch/k1:n.txt')).toBe('n');
+    expect(inside(folder, 'git log -1 --format=%H; git status --porcelain')).toBe(concluded.commit);
+    expect(w.ask({ op: 'undo', what: 'one', author, worktree: 'k1' })).toMatchObject({ ok: true });
+    expect(seen(folder)).toEqual(start);
+    // so that the next run can use git, if this one was killed
+    inside(folder, how);
+    w.ok({ op: 'worktree', action: 'add', key: 'k1', author });
+    expect(linkIn(folder)).toBe(start[0]);
+  });
+
+  test('is as before after the undo, in a worktree of a repository elsewhere', () => {
+    w = new Workspace();
+    w.script(
+      'git init -q ../m; git -C ../m commit -q --allow-empty -m First; rmdir ../w; git -C ../m worktree add -q ../w',
+    );
+    w.write({ 'a.txt': 'a\n' });
+    const start = seen('.');
+    w.checkpoint('t1');
+    inside('.', `echo n > n.txt; ${how}`);
+    expect(w.conclude('t1').note).toContain('the .git file, which leads to a repository elsewhere');
+    if (how.includes('git init -q;')) {
+      expect(w.undo()).toMatchObject({ ok: false, output: expect.stringContaining('Move the folder .git away first') });
+      expect(w.read('n.txt')).toBe('n\n');
+      w.script('mv .git ../own');
+    }
+    expect(w.undo()).toMatchObject({ ok: true });
+    expect(seen('.')).toEqual(start);
+  });
+});
+
+describe('a change that keeps the size of a file, in the second in which git looked at it, is seen', () => {
+  /** Stages a file and changes it in the same second. Git knows that it has to look again by the time of its index. */
+  const changedAtOnce = (folder = '.'): Promise<void> =>
+    withinOneSecond(() => {
+      w.write({ [`${folder}/quick.txt`]: 'one\n' });
+      w.git('-C', folder, 'add', 'quick.txt');
+      w.write({ [`${folder}/quick.txt`]: 'two\n' });
+    });
+  const status = (folder = '.') => w.script(`GIT_OPTIONAL_LOCKS=0 git -C ${folder} status --porcelain quick.txt`);
+
+  test('by a diff that shows new files', async () => {
+    w = Workspace.repository();
+    await changedAtOnce();
+    w.write({ 'new.txt': 'new\n' });
+    expect(w.ok({ op: 'git-diff', staged: false }).output).toContain('+two');
+  });
+
+  test.each([
+    [
+      'after the conflicts of a picked commit came back',
+      `${APART}; git cherry-pick -n f || true`,
+      'echo ok > a.txt; git add a.txt',
+    ],
+    ['after the git folder was made again', 'true', 'rm -r .git'],
+  ])('%s', async (_, before, task) => {
+    w = new Workspace();
+    w.script('git init -q -b main; seq -f "line %g" 9 > a.txt; git add -A; git commit -qm First');
+    w.script(before);
+    await changedAtOnce();
+    w.checkpoint('t1');
+    w.script(task);
+    w.conclude('t1');
+    expect(w.undo()).toMatchObject({ ok: true });
+    expect(status()).toBe('AM quick.txt');
+  });
+
+  test('after a repository inside of the workspace came back', async () => {
+    w = Workspace.repository();
+    w.script('git init -q inner');
+    await changedAtOnce('inner');
+    w.checkpoint('t1');
+    w.script('rm -r inner/.git');
+    w.conclude('t1');
+    expect(w.undo()).toMatchObject({ ok: true });
+    expect(status('inner')).toBe('AM quick.txt');
+  });
 });

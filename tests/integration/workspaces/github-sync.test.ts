@@ -19,6 +19,7 @@ import { workspaceTools } from '../../../src/tools/workspace/workspaces.ts';
 import { startTestDatabase, type TestDatabase } from '../../support/database.ts';
 import { startGitHub, type TestGitHub } from '../../support/github.ts';
 import { dyingAfter, type ToolBench, toolBench } from '../../support/tool-bench.ts';
+import { withinOneSecond } from '../../support/until.ts';
 
 /** What `workspace_sync` does where GitHub has other commits, and where a file has a secret in it. */
 
@@ -271,6 +272,19 @@ describe.skipIf(!engine)('workspace_sync', () => {
     expect(git('status', '--porcelain')).toBe('?? config/');
     put('config/keys.js', 'export const key = process.env.KEY;\n');
     expect(await sync()).toMatchObject({ ok: true });
+  });
+
+  it('refuses a secret that took the place of a text of its length in the second in which git looked at it', async () => {
+    const { name, root, put, git, sync } = await shared();
+    const before = onServer(name, 'rev-parse', 'main');
+    await withinOneSecond(() => {
+      put('keys.js', key.replace(/./g, 'x'));
+      git('add', 'keys.js');
+      execFileSync('chown', ['-R', `--reference=${root}`, root]);
+      put('keys.js', key);
+    });
+    expect(await sync()).toMatchObject({ ok: false, output: expect.stringContaining('- keys.js:1: a GitHub token') });
+    expect(onServer(name, 'rev-parse', 'main')).toBe(before);
   });
 
   it('refuses a secret that is in a commit only, and one that an attribute hides', async () => {

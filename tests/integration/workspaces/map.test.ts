@@ -1,7 +1,7 @@
 import { symlinkSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, describe, expect, it } from 'vitest';
-import type { RepositoryMap } from '../../../src/contracts/workspace-ops.ts';
+import type { RepositoryMap, WorkspaceOp } from '../../../src/contracts/workspace-ops.ts';
 import { Workspace } from './program.ts';
 
 /** The map of a repository, as the workspace program makes it. */
@@ -13,6 +13,65 @@ const mapOf = (files: Record<string, string>): string[] => {
   w = Workspace.repository(files);
   return (w.ok({ op: 'map' }).data as unknown as RepositoryMap).lines;
 };
+
+describe('a search for a name in code', () => {
+  const find = (pattern: string, more: Partial<Extract<WorkspaceOp, { op: 'search' }>> = {}) =>
+    w.ok({ op: 'search', symbol: true, pattern, regex: false, path: '.', limit: 100, ...more }).output.split('\n');
+
+  it('lists where it is defined, then where it is used, in each language, without comments and texts', () => {
+    w = Workspace.repository({
+      'a.ts':
+        "// start is here\nexport function start(): void {}\nimport { b } from 'start';\nconst x = { start };\nstart();\nrestart();\n",
+      'b.py': 'class Page:\n  start = 1\n  def go(self, start):\n    start = 2\n    return "start"\n',
+      'c.go': 'package c\n\ntype T struct{ start int }\nfunc (t *T) start() {}\nfunc go1() { t.start() }\n',
+      'd.rs': 'impl P { pub fn start() {} }\nfn main() { P::start(); }\n',
+      'E.java': 'class E { void start() {}\n void run() { this.start(); } }\n',
+      'f.c': 'struct start { int n; };\nint *start(int a);\nint main(void) { struct start s; return *start(1); }\n',
+      'g.rb': 'def start\nend\nself.start\n',
+      'h.php': '<?php\nclass K { public $start; function start() {} }\n$k->start();\n',
+      'i.txt': 'start\n',
+      '.gitignore': 'out\n',
+      'out/a.ts': 'start();\n',
+    });
+    expect(find('start')).toEqual([
+      'start: 10 definitions first, then 10 uses.',
+      'E.java:1: class E { void start() {}',
+      'a.ts:2: export function start(): void {}',
+      'b.py:2:   start = 1',
+      'c.go:3: type T struct{ start int }',
+      'c.go:4: func (t *T) start() {}',
+      'd.rs:1: impl P { pub fn start() {} }',
+      'f.c:1: struct start { int n; };',
+      'f.c:2: int *start(int a);',
+      'g.rb:1: def start',
+      'h.php:2: class K { public $start; function start() {} }',
+      'E.java:2:  void run() { this.start(); } }',
+      'a.ts:4: const x = { start };',
+      'a.ts:5: start();',
+      'b.py:3:   def go(self, start):',
+      'b.py:4:     start = 2',
+      'c.go:5: func go1() { t.start() }',
+      'd.rs:2: fn main() { P::start(); }',
+      'f.c:3: int main(void) { struct start s; return *start(1); }',
+      'g.rb:3: self.start',
+      'h.php:3: $k->start();',
+      '4 lines of comments and other text with this word are left out.',
+    ]);
+    expect(find('start', { glob: '*.rb' })).toEqual([
+      'start: 1 definition first, then 1 use.',
+      'g.rb:1: def start',
+      'g.rb:3: self.start',
+    ]);
+    expect(find('here')).toEqual([
+      'No code has the name here.',
+      '1 line of comments and other text with this word is left out.',
+    ]);
+    expect(w.ask({ op: 'search', symbol: true, pattern: 'a b', regex: false, path: '.', limit: 9 })).toMatchObject({
+      ok: false,
+      output: 'A name in code is one word, such as startServer.',
+    });
+  });
+});
 
 describe('the map of a repository', () => {
   it('names what files of each language define at their top', () => {

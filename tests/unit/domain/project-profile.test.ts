@@ -15,6 +15,8 @@ import {
   NO_PROFILE,
   profileForAgent,
   profileText,
+  uncheckedText,
+  wantedHosts,
 } from '../../../src/domain/tasks/checks/project-profile.ts';
 
 const npm = { manager: 'npm', host: 'registry.example.com', port: 443, address: 'https://registry.example.com/' };
@@ -34,12 +36,39 @@ describe('the question about a project that has come in', () => {
   it('names all that is missing in one sentence', () => {
     const pip = { ...npm, manager: 'pip', host: 'own.example.com', port: 8443 };
     expect(checkQuestion({ workspace: 'demo', registries: [npm, pip], environment: null })).toBe(
-      "I can install and test demo once, on a copy, so that I know what is green before I change anything. It needs npm's registry (registry.example.com) and pip's registry (own.example.com:8443). Allow, and remember for this project?",
+      "I can install and test demo once, on a copy, so that I know what is green before I change anything. It needs npm's registry (registry.example.com) and pip's registry (own.example.com:8443). Allow, and remember for this project?\nPort 8443 is an unusual one.",
     );
     const environment = '.devcontainer/devcontainer.json';
     expect(checkQuestion({ workspace: 'demo', registries: [], environment })).toContain(
       'It needs what .devcontainer/devcontainer.json asks for (below).',
     );
+  });
+
+  it('names the hosts that a check failed without, with what their names warn of', () => {
+    const refused = [{ host: 'gems.example.com', port: 443 }];
+    const install = { command: 'bundle install', ok: false, ms: 900 };
+    const failed: Checked = { ...checked, parts: { install }, tests: null, refused };
+    const wanted = wantedHosts(failed, 'd1');
+    expect(checkQuestion({ workspace: 'demo', registries: [], wanted, environment: null })).toBe(
+      'demo could not be installed and tested without more than it may reach. It needs gems.example.com. Allow, and remember for this project?',
+    );
+    const plain = { host: 'plain.example.com', port: 80 };
+    expect(checkQuestion({ workspace: 'demo', registries: [], wanted: [plain], environment: null })).toMatch(
+      /It needs http:\/\/plain\.example\.com\. Allow[^\n]*\nThat is without encryption/,
+    );
+    // the files have changed, or it works without them
+    expect(wantedHosts(failed, 'd2')).toEqual([]);
+    expect(wantedHosts({ ...checked, refused }, 'd1')).toEqual([]);
+    expect(wantedHosts({ ...failed, refused: [{ host: '::1', port: 443 }] }, 'd1')).toEqual([]);
+    const untested = { ...checked, parts: { test: { ...install, command: 'gradle test' } }, tests: null, refused };
+    expect(wantedHosts(untested, 'd1')).toEqual(refused);
+    const red = { ...untested, tests: { passed: 1, failed: 1, skipped: 0, failing: ['calls'] } };
+    expect(wantedHosts(red, 'd1')).toEqual([]);
+  });
+
+  it('is followed by what happens without a yes', () => {
+    expect(uncheckedText('demo', 'no')).toBe('demo stays unchecked. `check demo` asks again.');
+    expect(uncheckedText('demo', 'gone')).toBe('demo could not be checked: its folder is not there any more.');
   });
 
   it('has an id that names its check', () => {
@@ -70,7 +99,7 @@ describe('what a check has found', () => {
       ...checked,
       parts: { install: { command: 'npm ci', ok: false, ms: 900, output: 'one\nnpm error 404' } },
       tests: null,
-      refused: ['files.example.com'],
+      refused: [{ host: 'files.example.com', port: 443 }],
     };
     expect(checkedText('demo', failed, [])).toBe(
       [

@@ -18,7 +18,11 @@ afterEach(() => rmSync(folder, { recursive: true, force: true }));
 function found(files: Record<string, string>, managers = 'npm pip go') {
   for (const [name, text] of Object.entries(files)) writeFileSync(join(folder, name), text);
   // npm reads its own settings of a person besides
-  const env = { PATH: `${join(process.execPath, '..')}:/usr/bin:/bin`, HOME: folder, FETCH_MANAGERS: managers };
+  const env = {
+    PATH: `${join(process.execPath, '..')}:${folder}:/usr/bin:/bin`,
+    HOME: folder,
+    FETCH_MANAGERS: managers,
+  };
   return registriesIn(execFileSync('bash', ['-c', REGISTRIES_SCRIPT], { cwd: folder, env, encoding: 'utf8' }), never);
 }
 const needing = { 'package.json': '{"dependencies":{"left":"1.0.0"}}' };
@@ -43,6 +47,38 @@ describe('the registries of a project', () => {
         ({ manager }) => manager,
       ),
     ).toEqual(['cargo', 'maven']);
+  });
+
+  it('are those that files and programs of other package managers name', () => {
+    const programs = { bundle: 'true', composer: 'cat composer.txt', dotnet: 'cat sources.txt' };
+    for (const [name, line] of Object.entries(programs))
+      writeFileSync(join(folder, name), `#!/bin/sh\n${line}\n`, { mode: 0o755 });
+    mkdirSync(join(folder, 'gradle/wrapper'), { recursive: true });
+    const all = found(
+      {
+        Gemfile: "source 'https://gems.example.com'\ngem 'left'\n",
+        'Gemfile.lock': 'GEM\n  remote: https://other.example.com/\n  specs:\n    left (1.0)\n',
+        'composer.json': '{}',
+        'composer.txt':
+          '[repositories.packagist.org.type] composer\n[repositories.packagist.org.url] https://packages.example.org\n',
+        'composer.lock': '  "dist": {\n    "url": "https://api.example.org/repos/a/zipball/1",\n',
+        'app.csproj': '<Project/>',
+        'sources.txt': 'E https://nuget.example.com/v3/index.json\nD https://off.example.com/\n',
+        'gradle/wrapper/gradle-wrapper.properties': 'distributionUrl=https\\://gradle.example.com/gradle-9-bin.zip\n',
+        'build.gradle.kts': 'repositories { mavenCentral()\n maven { url = uri("https://maven.example.com/m2") } }\n',
+      },
+      'gradle composer bundler dotnet',
+    );
+    expect(all.map(({ manager, host, address }) => [manager, host, address])).toEqual([
+      ['bundler', 'gems.example.com', 'https://gems.example.com/'],
+      ['bundler', 'other.example.com', null],
+      ['composer', 'packages.example.org', 'https://packages.example.org/'],
+      ['composer', 'api.example.org', null],
+      ['dotnet', 'nuget.example.com', 'https://nuget.example.com/v3/index.json'],
+      ['gradle', 'gradle.example.com', null],
+      ['gradle', 'maven.example.com', 'https://maven.example.com/m2'],
+    ]);
+    expect(found({}, 'npm pip go')).toEqual([]);
   });
 
   it('are none where nothing is to be loaded, or where the files are no project', () => {

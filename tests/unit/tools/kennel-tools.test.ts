@@ -89,6 +89,16 @@ describe('the tools of the kennel', () => {
     }
   });
 
+  it('run the lint and the build of a project like its tests, by one word', async () => {
+    const { schema, preview } = named('app_test');
+    for (const command of ['lint', 'build', 'npm test']) expect(schema.safeParse({ command }).success).toBe(true);
+    for (const command of ['lint .', 'build --all', 'install'])
+      expect(schema.safeParse({ command }).success).toBe(false);
+    await expect(preview!({ command: 'lint' }, {} as never)).resolves.toBe(
+      '$ the lint command of the project\n(in the active workspace)',
+    );
+  });
+
   it.each(['file_delete', 'folder_delete', 'workspace_delete'])(
     '%s takes a confirm, which changes nothing about its danger',
     (name) => {

@@ -78,6 +78,8 @@ export async function createSupervisor(options: {
 
 const FIRST_BACKOFF_MS = 200;
 const LONGEST_BACKOFF_MS = 10_000;
+/** for a program that was ready: people wait for it, and its start costs more than this wait saves */
+const LONGEST_BACKOFF_OF_READY_MS = 1_000;
 /** a program that lived this long was well: its next death starts at the shortest backoff again */
 const STEADY_MS = 30_000;
 const PROBE_EVERY_MS = 50;
@@ -94,6 +96,8 @@ interface Program {
   /** set while it waits for its next start */
   timer: NodeJS.Timeout | null;
   backoffMs: number;
+  /** the process that runs, or ran last, has done its work */
+  wasReady: boolean;
   stopping: boolean;
 }
 
@@ -104,6 +108,7 @@ function startProgram(spec: ProgramSpec, parts: Pick<Program, 'home' | 'table' |
     child: null,
     timer: null,
     backoffMs: FIRST_BACKOFF_MS,
+    wasReady: false,
     stopping: false,
   };
   for (const role of spec.roles) parts.table.add(role, 'starting', spec.address);
@@ -136,6 +141,7 @@ async function stopProgram(program: Program, hurried: AbortSignal): Promise<void
 
 async function launch(program: Program): Promise<void> {
   const { spec, table } = program;
+  program.wasReady = false;
   try {
     await spec.before?.();
     if (program.stopping) return;
@@ -202,7 +208,10 @@ function hear(program: Program, child: ChildProcess, message: ProcessMessage): v
   if (message.role === 'prepare') spec.onPreparation?.(message);
   const role = spec.roles.find((name) => name === message.role);
   if (!role || current !== child || stopping) return;
-  if (message.type === 'ready') table.change(role, { state: 'ready', address: message.address ?? spec.address });
+  if (message.type === 'ready') {
+    program.wasReady = true;
+    table.change(role, { state: 'ready', address: message.address ?? spec.address });
+  }
   if (message.type === 'waits') table.change(role, { state: 'starting', lastError: message.error });
 }
 
@@ -223,6 +232,7 @@ async function probe(program: Program, child: ChildProcess, isReady: () => Promi
   const waits = () => program.child === child && !program.stopping;
   while (waits()) {
     if ((await isReady()) && waits()) {
+      program.wasReady = true;
       for (const role of spec.roles) table.change(role, { state: 'ready', address: spec.address });
       return;
     }
@@ -232,7 +242,8 @@ async function probe(program: Program, child: ChildProcess, isReady: () => Promi
 
 function retry(program: Program, livedMs: number, why: string): void {
   if (program.stopping) return;
-  const delay = livedMs >= STEADY_MS ? FIRST_BACKOFF_MS : program.backoffMs;
+  const longest = program.wasReady ? LONGEST_BACKOFF_OF_READY_MS : LONGEST_BACKOFF_MS;
+  const delay = livedMs >= STEADY_MS ? FIRST_BACKOFF_MS : Math.min(program.backoffMs, longest);
   program.backoffMs = Math.min(delay * 2, LONGEST_BACKOFF_MS);
   gone(program, 'restarting', (role) => ({ lastError: why, restarts: program.table.get(role).restarts + 1 }));
   program.timer = setTimeout(() => void launch(program), delay);

@@ -41,7 +41,7 @@ interface Remind {
 /**
  * `leftOut`: the clock never shows the time that was said, because it goes forward then; `at` is the next that exists.
  */
-export type Reminder = { what: string; at: Date; leftOut?: true } | { problem: 'what' | 'when' | 'past' };
+type Reminder = { what: string; at: Date; leftOut?: true } | { problem: 'what' | 'when' | 'past' };
 
 /** How a person reads clocks and dates. */
 interface Clock {

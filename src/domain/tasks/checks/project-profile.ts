@@ -1,7 +1,8 @@
+import type { WhyUnchecked } from '../../../contracts/baseline.ts';
 import type { Profile } from '../../../contracts/workspace-ops.ts';
 import { blockQuote, inline } from '../../text/foreign-text.ts';
 import { MINUTE, span } from '../../time.ts';
-import { shownHost } from '../egress.ts';
+import { type AskedHost, HOSTS_NAMED, shownHost, warningsAbout } from '../egress.ts';
 import type { Registry } from '../registries/registries.ts';
 import type { TestRun } from './verdict.ts';
 
@@ -47,7 +48,7 @@ export interface Checked {
   /** what the tests said; null: they were not run, or named none */
   tests: { passed: number; failed: number; skipped: number; failing: string[] } | null;
   /** hosts that its programs wanted and nobody has allowed */
-  refused?: string[];
+  refused?: AskedHost[];
 }
 
 export interface ProjectProfile {
@@ -65,7 +66,7 @@ export interface ProjectProfile {
 /** What the owner was asked to allow for a check. */
 export interface AskedCheck {
   questionId: string;
-  registries: Registry[];
+  registries: AskedHost[];
   /** of the environment that the repository asks for; null: it brings none of its own */
   environment: string | null;
 }
@@ -129,17 +130,33 @@ const code = (text: string): string => `\`${inline(text, 200).replaceAll('`', "'
 const tests = (count: number): string => `${count} ${count === 1 ? 'test' : 'tests'}`;
 
 /**
- * The one question about a project that has come in. `environment`: the file that brings an image or commands of its
- * own, which are shown below the question.
+ * The hosts that a check failed without, as far as it shows. `now`: digest of the files that say what has to be
+ * installed.
+ */
+export function wantedHosts(checked: Checked | null, now: string): AskedHost[] {
+  if (!checked || checked.dependencies !== now) return [];
+  const { install, build, test } = checked.parts;
+  const lacks = install?.ok === false || build?.ok === false || (test?.ok === false && checked.tests === null);
+  // a list of hosts has no addresses of IPv6
+  return lacks ? (checked.refused ?? []).filter(({ host }) => !host.includes(':')).slice(0, HOSTS_NAMED) : [];
+}
+
+/**
+ * The one question about a project that has come in. `wanted`: hosts that a check failed without. `environment`: the
+ * file that brings an image or commands of its own, which are shown below the question. `own`: mirrors of the owner.
  */
 export function checkQuestion({
   workspace,
   registries,
+  wanted = [],
   environment,
+  own = [],
 }: {
   workspace: string;
   registries: readonly Registry[];
+  wanted?: readonly AskedHost[];
   environment: string | null;
+  own?: readonly AskedHost[];
 }): string {
   const managers = [...new Set(registries.map(({ manager }) => manager))];
   const needs = [
@@ -147,10 +164,24 @@ export function checkQuestion({
       const own = registries.filter((each) => each.manager === manager);
       return `${manager}'s ${own.length === 1 ? 'registry' : 'registries'} (${own.map(shownHost).join(', ')})`;
     }),
+    ...wanted.map(shownHost),
     ...(environment === null ? [] : [`what ${inline(environment, 100)} asks for (below)`]),
   ];
-  return `I can install and test ${workspace} once, on a copy, so that I know what is green before I change anything. It needs ${list(needs)}. Allow, and remember for this project?`;
+  const head =
+    wanted.length > 0
+      ? `${workspace} could not be installed and tested without more than it may reach.`
+      : `I can install and test ${workspace} once, on a copy, so that I know what is green before I change anything.`;
+  const question = `${head} It needs ${list(needs)}. Allow, and remember for this project?`;
+  return [question, ...warningsAbout(own, [...registries, ...wanted])].join('\n');
 }
+
+/** Nothing was checked: a no, a project that is gone, or something that failed. */
+export const uncheckedText = (workspace: string, why: WhyUnchecked['why']): string =>
+  why === 'no'
+    ? `${workspace} stays unchecked. \`check ${workspace}\` asks again.`
+    : why === 'gone'
+      ? `${workspace} could not be checked: its folder is not there any more.`
+      : `${workspace} could not be checked, because its container failed again and again. \`check ${workspace}\` tries once more.`;
 
 /** For a person who wants a check of a project of which nothing is known. */
 export const unknownText = (workspace: string): string =>
@@ -189,7 +220,9 @@ export function checkedText(workspace: string, checked: Checked, flaky: readonly
     ...(counted?.failing.length ? [`Failing: ${names(counted.failing)}.`] : []),
     ...(flaky.length > 0 ? [`These pass only sometimes: ${names(flaky)}.`] : []),
     ...(refused.length > 0
-      ? [`It also wanted ${list(refused.slice(0, NAMES_SHOWN))}, which nobody has allowed: a task that needs it asks.`]
+      ? [
+          `It also wanted ${list(refused.slice(0, NAMES_SHOWN).map(shownHost))}, which nobody has allowed: a task that needs it asks.`,
+        ]
       : []),
     ...(end ? [`${code(parts[first!]!.command)} ended with:\n${blockQuote(end)}`] : []),
   ].join('\n');

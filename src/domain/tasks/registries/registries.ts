@@ -23,6 +23,9 @@ const PROJECTS: Record<string, string> = {
   maven: 'a Java project',
 };
 
+/** Package managers whose registries a check asks for, besides those above. Tasks ask when a program wants a host. */
+export const CHECKED_MANAGERS = ['gradle', 'composer', 'bundler', 'dotnet'];
+
 /**
  * Prints `<package manager> <address>` for each registry that the project in the current folder uses, of the package
  * managers in FETCH_MANAGERS. The name has a `+` for those besides the usual one. It runs in a container without a
@@ -50,6 +53,21 @@ fi
 if wanted maven mvn; then
   timeout 20 mvn -B test-compile 2>&1 | sed -nE 's/.*from\\/to ([^ ]+) \\((https?:[^ )]+)\\).*/\\1 \\2/p' | head -n 1 | sed -E 's/^central /maven /; t; s/^[^ ]+ /maven+ /'
 fi
+if wanted bundler bundle && [ -f Gemfile ]; then
+  sed -nE 's/^ *source[ (]+.(https?:[a-zA-Z0-9._:\\/-]+).*/bundler \\1/p' Gemfile
+  sed -nE 's/^ *remote: (https?:[^ ]+)$/bundler+ \\1/p' Gemfile.lock 2>/dev/null
+fi
+if wanted composer && [ -f composer.json ]; then
+  composer config --list 2>/dev/null | sed -nE 's/^\\[repositories\\..*\\.url\\] (https?:[^ ]+)$/composer \\1/p'
+  sed -nE 's/^ *"url": "(https?:\\/\\/[^/"]+\\/).*/composer+ \\1/p' composer.lock 2>/dev/null | sort -u
+fi
+if wanted dotnet && ls | grep -qE '\\.(sln|slnx|[a-z]{2}proj)$'; then
+  dotnet nuget list source --format short 2>/dev/null | sed -nE 's/^E (https?:[^ ]+)$/dotnet \\1/p'
+fi
+if wanted gradle sh && ls | grep -q '^build.gradle'; then
+  sed -nE 's/^distributionUrl=(https?)\\\\?(:.*)$/gradle+ \\1\\2/p' gradle/wrapper/gradle-wrapper.properties 2>/dev/null
+  cat build.gradle* settings.gradle* 2>/dev/null | sed -nE 's/.*ur[li][ =(]+.(https?:[a-zA-Z0-9._:\\/-]+).*/gradle \\1/p'
+fi
 exit 0
 `;
 
@@ -67,7 +85,8 @@ const MOST = 12;
 export function registriesIn(output: string, isPlain: (at: AskedHost) => boolean): Registry[] {
   const found = new Map<string, Registry>();
   for (const line of output.slice(0, 20_000).split('\n')) {
-    const [, manager, further, address] = /^(npm|pip|go|cargo|maven)(\+?) (https?:\/\/\S{1,500})$/.exec(line) ?? [];
+    const [, manager, further, address] =
+      /^(npm|pip|go|cargo|maven|gradle|composer|bundler|dotnet)(\+?) (https?:\/\/\S{1,500})$/.exec(line) ?? [];
     const url = address === undefined ? null : URL.parse(address);
     if (!manager || !url || !/^[a-z0-9_.-]+$/.test(url.hostname)) continue;
     const at = {

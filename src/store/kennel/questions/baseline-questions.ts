@@ -1,6 +1,6 @@
 import { sql } from 'kysely';
-import type { BaselineInput, ProjectLook } from '../../../contracts/baseline.ts';
-import type { AskedCheck } from '../../../domain/tasks/checks/project-profile.ts';
+import type { BaselineInput, ProjectLook, WhyUnchecked } from '../../../contracts/baseline.ts';
+import { type AskedCheck, uncheckedText } from '../../../domain/tasks/checks/project-profile.ts';
 import type { Db } from '../../postgres/database.ts';
 import { recordNotice } from '../../turns/complete-turn.ts';
 import { isAllowed } from '../../turns/questions/questions.ts';
@@ -13,14 +13,14 @@ import { askOfWork } from './work-questions.ts';
 const sourceOf = ({ workspace }: Pick<BaselineInput, 'workspace'>) =>
   ({ kind: 'command', label: `the files of ${workspace}` }) as const;
 
-/** Asks once in a check. Null where the chat has no thread. */
+/** Asks once in a check. `quotes`: it has words of the project. Null where the chat has no thread. */
 export async function askToCheck(
   db: Db,
   input: BaselineInput,
-  asked: { prompt: string; evidence?: string } & Omit<AskedCheck, 'questionId'>,
+  asked: { prompt: string; evidence?: string; quotes: boolean } & Omit<AskedCheck, 'questionId'>,
 ): Promise<Extract<ProjectLook, { what: 'asked' }> | null> {
   const { baselineId, round, chatId, host, workspace } = input;
-  const { prompt, evidence, registries, environment } = asked;
+  const { prompt, evidence, quotes, registries, environment } = asked;
   const id = `${baselineId}_${round}`;
   const question = {
     id,
@@ -28,7 +28,7 @@ export async function askToCheck(
     kind: 'approval' as const,
     prompt,
     evidence,
-    sources: environment === null ? [] : [sourceOf(input)],
+    sources: quotes ? [sourceOf(input)] : [],
     tool: { name: 'check', input: { workspace } },
   };
   const opened = await askOfWork(db, question, ({ now }) =>
@@ -82,7 +82,7 @@ export async function withdrawCheck(db: Db, at: Pick<BaselineInput, 'host' | 'wo
  */
 export async function tellOfCheck(
   db: Db,
-  input: BaselineInput,
+  input: Pick<BaselineInput, 'baselineId' | 'round' | 'chatId' | 'workspace'>,
   { text, quotes }: { text: string; quotes: boolean },
 ): Promise<string> {
   const outboxId = `out_${input.baselineId}_${input.round}`;
@@ -95,6 +95,23 @@ export async function tellOfCheck(
     unasked: 'task',
   });
   return outboxId;
+}
+
+/**
+ * The message that nothing is checked. Null where nobody wanted a check, and where the question was not answered but
+ * taken back or left to expire.
+ */
+export async function tellUnchecked(db: Db, { asks, ...input }: BaselineInput & WhyUnchecked): Promise<string | null> {
+  if (!asks) return null;
+  if (input.why === 'no') {
+    const question = await db
+      .selectFrom('questions')
+      .select('state')
+      .where('id', '=', input.questionId)
+      .executeTakeFirst();
+    if (question?.state !== 'answered') return null;
+  }
+  return await tellOfCheck(db, input, { text: uncheckedText(input.workspace, input.why), quotes: false });
 }
 
 /** A check whose question is open, or was answered with a yes that nothing was made of yet. */

@@ -30,6 +30,7 @@ import { markAccepted } from '../../../../store/whatsapp/sends.ts';
 import type { Approver } from '../../../intake/intake.ts';
 import type { Sorted } from '../../shared/receiver.ts';
 import type { CurrentLive, WhatsAppDeps } from '../live.ts';
+import { albumCalls } from './albums.ts';
 import { decodeRow, type Incoming, type Me, type OfOthers } from './decode.ts';
 import { bothForms, type ChatDirectory, jidsOf } from './directory.ts';
 
@@ -107,6 +108,10 @@ interface Circumstances {
   rule?: GroupRule | null;
 }
 
+/** Refused only because it does not say that it is for us. */
+const isUnaddressed = (verdict: Verdict): boolean =>
+  !verdict.admitted && (verdict.verdict === 'not_addressed' || verdict.verdict === 'owner_typed');
+
 const refuse = (verdict: string): Verdict => ({ admitted: false, verdict });
 
 /**
@@ -126,22 +131,24 @@ export function verdictOn(
   // without a text nobody knows whether it was for us, so it counts only where everything is for us
   const allForUs = chat.kind === 'self' || (chat.kind === 'direct' && self.number === 'dedicated' && !toOthers);
   if (content.kind === 'nothing') return allForUs ? { admitted: true, text: '' } : refuse('stub');
-  if (content.kind === 'album' || content.kind === 'unreadable')
+  if (content.kind === 'album' && allForUs) return { admitted: true, text: '' };
+  if (content.kind === 'unreadable')
     return allForUs ? { admitted: true, text: '' } : refuse(key.fromMe ? 'owner_typed' : 'not_addressed');
-  if (content.kind !== 'text' && content.kind !== 'media') return { admitted: true, text: '' };
+  if (content.kind !== 'text' && content.kind !== 'media' && content.kind !== 'album')
+    return { admitted: true, text: '' };
   const voice = content.kind === 'media' && content.media.voice;
   const { addressed: isForUs, text } = addressed({
     chat: chat.kind,
     number: toOthers ? 'shared' : self.number,
     mentionsUs: message.mentions.some((jid) => jid === self.jid || jid === self.lid),
     quotesUs,
-    text: content.text,
+    text: content.kind === 'album' ? '' : content.text,
     voice,
     trigger,
     rule: toOthers && rule?.when === 'always' ? { ...rule, when: 'called' } : rule,
   });
   if (!isForUs) return refuse(key.fromMe ? 'owner_typed' : 'not_addressed');
-  if (text || content.kind === 'media') return { admitted: true, text };
+  if (text || content.kind !== 'text') return { admitted: true, text };
   // only the trigger: it is about the quoted message, or the person wants to know what this is
   return message.quoted?.text
     ? { admitted: true, text: message.quoted.text, quotes: true }
@@ -172,13 +179,8 @@ async function began(tx: Db | Tx, account: string, { author, key, chat }: Incomi
  * Whether a message without trigger, mention or quote answers a question that is open in its chat: a no of anybody who
  * may write, and each other answer of the person who was asked. In a group the owner is always asked.
  */
-async function answersUnaddressed(
-  { db, account }: WhatsAppDeps,
-  message: Incoming,
-  verdict: string,
-  role: Role,
-): Promise<boolean> {
-  if ((verdict !== 'not_addressed' && verdict !== 'owner_typed') || message.quoted || message.ofOthers) return false;
+async function answersUnaddressed({ db, account }: WhatsAppDeps, message: Incoming, role: Role): Promise<boolean> {
+  if (message.quoted || message.ofOthers) return false;
   const { chat } = message;
   const text = textOf(message);
   if (message.content.kind !== 'text' || isTooLong(text)) return false;
@@ -191,7 +193,8 @@ async function answersUnaddressed(
   return false;
 }
 
-const textOf = ({ content }: Incoming): string => (content.kind === 'text' ? content.text.trim() : '');
+const textOf = ({ content }: Incoming): string =>
+  content.kind === 'text' || content.kind === 'media' ? content.text.trim() : '';
 
 /** Says once that somebody else has the number of a person who may write. */
 async function tellOfNewAccount({ db, config }: WhatsAppDeps, { lid, pn }: Forms): Promise<void> {
@@ -227,6 +230,8 @@ export interface Admitted {
   author: string | null;
   by: Identity;
   approver: Approver | undefined;
+  /** for us because another part of its album is */
+  inAlbum: boolean;
   old: boolean;
   /** was delayed before because it was over the limit or its author was unknown, and not after a failure */
   late: boolean;
@@ -255,17 +260,19 @@ export async function admit(
   const role = roleIn(rule, another ? 'stranger' : listed, forms);
   const quoted = role !== 'stranger' && message.quoted ? await ourMessage(db, account, message.quoted.id) : undefined;
   const echo = key.fromMe && (await ourMessage(db, account, key.messageId)) !== undefined;
-  const verdict = verdictOn(message, {
-    role,
-    self,
-    echo,
-    quotesUs: quoted !== undefined,
-    trigger: config.FETCH_TRIGGER,
-    rule,
-  });
+  const circumstances = { role, self, echo, trigger: config.FETCH_TRIGGER, rule };
+  const own = verdictOn(message, { ...circumstances, quotesUs: quoted !== undefined });
+  const inAlbum =
+    isUnaddressed(own) &&
+    (await albumCalls(db, row, message, self, async (part) => {
+      const quotesUs = part.quoted !== null && (await ourMessage(db, account, part.quoted.id)) !== undefined;
+      return verdictOn(part, { ...circumstances, quotesUs }).admitted;
+    }));
+  if (typeof inAlbum === 'object') return inAlbum;
+  const verdict: Verdict = inAlbum ? { admitted: true, text: textOf(message) } : own;
   // WhatsApp shows us our own message, so it has it, even if its ack was lost
   if (echo) await markAccepted(db, account, [key.messageId]);
-  const answers = !verdict.admitted && (await answersUnaddressed(deps, message, verdict.verdict, role));
+  const answers = isUnaddressed(verdict) && (await answersUnaddressed(deps, message, role));
   if (!verdict.admitted && !answers) return { verdict: verdict.verdict };
   // who writes to us can be written to
   if (chat.kind === 'direct' && !key.fromMe) await resumeChat(db, account, [chat.jid, forms.lid, forms.pn]);
@@ -274,7 +281,7 @@ export async function admit(
   const ours = quoted !== undefined && (quoted.address === address || quoted.address === chat.jid);
   const quotesOthers = message.quoted !== null && !ours && !(await quotesOwn(deps, message, self));
   const old = Date.now() - message.at.getTime() > OLD_AFTER_MS;
-  const late = !old && row.notBefore !== null && row.attempts === 0;
+  const late = !old && !inAlbum && row.notBefore !== null && row.attempts === 0;
   return {
     row,
     message,
@@ -288,6 +295,7 @@ export async function admit(
     author,
     by: identityOf(role, forms),
     approver,
+    inAlbum,
     old,
     late,
   };

@@ -4,6 +4,7 @@ import { AttachmentReader, type Prepared } from '../../../intake/attachments.ts'
 import { type PendingMessage, questionOf } from '../../shared/pending.ts';
 import type { CurrentLive, WhatsAppDeps } from '../live.ts';
 import type { Admitted } from './admit.ts';
+import { albumIdOf } from './albums.ts';
 import { type Content, idOf, writtenAt } from './decode.ts';
 import { loadMedia, mediaProblemText, uploadedAgain } from './download.ts';
 
@@ -59,7 +60,7 @@ export class Preparer {
       ofOthers,
       bare: content.kind === 'text' && ofOthers === null,
       announces: content.kind === 'album' ? content.expects : null,
-      album: content.kind === 'album' ? message.key.messageId : message.album,
+      album: albumIdOf(message),
       pictured: content.kind === 'media' && (content.media.kind === 'image' || content.media.kind === 'video'),
       apart: false,
       questionId,

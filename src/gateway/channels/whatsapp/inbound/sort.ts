@@ -9,7 +9,7 @@ import { amendTalk, groupAt, isAnswered, noteTalk } from '../../../../store/chat
 import type { Tx } from '../../../../store/postgres/database.ts';
 import { tellOwner } from '../../../../store/whatsapp/account.ts';
 import { findGroup } from '../../../../store/whatsapp/chats.ts';
-import { markHandled, putOff, received, type Waiting } from '../../../../store/whatsapp/inbox.ts';
+import { endDelays, markHandled, putOff, received, type Waiting } from '../../../../store/whatsapp/inbox.ts';
 import { type Intake, IntakeError } from '../../../intake/intake.ts';
 import type { AnsweredMessage } from '../../../intake/message.ts';
 import { ChatBatcher } from '../../shared/batcher.ts';
@@ -17,6 +17,7 @@ import { createLimiter } from '../../shared/rate-limit.ts';
 import type { Sorted } from '../../shared/receiver.ts';
 import type { CurrentLive, WhatsAppDeps } from '../live.ts';
 import { type Admitted, admit, idOfPerson, type Self } from './admit.ts';
+import { albumIdOf } from './albums.ts';
 import { amend } from './amend.ts';
 import { type Content, decodeRow, type Incoming, idOf } from './decode.ts';
 import { ChatDirectory } from './directory.ts';
@@ -49,8 +50,8 @@ const FAILED_LONGEST_MS = HOUR;
 const UNREADABLE = 'A message from you reached me, but I could not read it. Please send it again.';
 
 /** The album that a message announces or belongs to. */
-const albumOf = ({ address, message: { author, album, content, key } }: Admitted): string =>
-  `${address}/${author.lid ?? author.pn}/${content.kind === 'album' ? key.messageId : album}`;
+const albumOf = ({ address, message }: Admitted): string =>
+  `${address}/${message.author.lid ?? message.author.pn}/${albumIdOf(message)}`;
 
 /** Decides for each row what it is and for which chat, and gives messages for us to the batcher of their chat. */
 export class Sorter {
@@ -97,7 +98,8 @@ export class Sorter {
     if ('verdict' in it || 'until' in it) return it;
     const decides = await this.interpretation(it);
     if (decides && 'verdict' in decides) return decides;
-    if (content.kind === 'album' && this.albums.has(albumOf(it))) return { verdict: 'empty' };
+    const hasWaited = it.inAlbum && row.notBefore !== null;
+    if (content.kind === 'album' && !hasWaited && this.albums.has(albumOf(it))) return { verdict: 'empty' };
     const changes = content.kind === 'edit' || content.kind === 'sealed_edit' || content.kind === 'revoke';
     if (changes && (await this.precedes(it, content.target))) return { until: Date.now() + AGAIN_MS };
     const limited = this.limited(it);
@@ -259,6 +261,8 @@ export class Sorter {
 
   private async batch(it: Admitted): Promise<void> {
     if (it.message.content.kind === 'album') this.albums.set(albumOf(it), it.message.content.expects);
+    // the other parts waited for a caption that calls us
+    if (it.message.album !== null && !it.inAlbum) await endDelays(this.deps.db, it.row);
     const threadId = await this.directory.threadOf(it.address);
     const batcher = this.batchers.get(it.address) ?? this.newBatcher(it.address, threadId);
     this.batchers.set(it.address, batcher);

@@ -445,6 +445,49 @@ it.each(['an edit', 'a deletion'])(
   },
 );
 
+it('an album of which one caption calls us is one turn with all its pictures, and another album is not for us', async () => {
+  const picture = (album: string, caption?: string): proto.IMessage => ({
+    imageMessage: { mimetype: 'image/png', ...(caption && { caption }) },
+    messageContextInfo: {
+      messageAssociation: {
+        associationType: proto.MessageAssociation.AssociationType.MEDIA_ALBUM,
+        parentMessageKey: { id: album, remoteJid: group, fromMe: false, participant: lid('Cleo') },
+      },
+    },
+  });
+  const announced = (count: number) => writes('Cleo', { albumMessage: { expectedImageCount: count } });
+  const [ours, theirs] = [await announced(3), await announced(2)];
+  const before = await writes('Cleo', picture(ours));
+  const other = await writes('Cleo', picture(theirs, 'my cat'));
+  await until('they wait for a caption', async () =>
+    (await Promise.all([ours, theirs, before, other].map(rowOf))).every((row) => row.not_before !== null),
+  );
+  const calls = await writes('Cleo', picture(ours, '@fetch compare these'));
+  await until('the caption is read', async () => (await rowOf(calls)).verdict, 30_000);
+  const after = await writes('Cleo', picture(ours));
+  const parts = [ours, before, calls, after];
+  await until('the album is handled', async () => (await Promise.all(parts.map(rowOf))).every((row) => row.verdict));
+  // these pictures name no file, which is said of each that has no caption
+  expect((await Promise.all(parts.map(rowOf))).map((row) => row.verdict)).toEqual(['turn', 'told', 'turn', 'told']);
+  expect((await rowOf(other)).verdict).toBeNull();
+  const inboxIds = await db()
+    .selectFrom('wa_inbox')
+    .select('inbox_id')
+    .distinct()
+    .where('message_id', 'in', [ours, calls])
+    .execute();
+  expect(inboxIds).toHaveLength(1);
+  const long = new Date(Date.now() - 60_000);
+  await db()
+    .updateTable('wa_inbox')
+    .set({ received_at: long, not_before: long })
+    .where('message_id', 'in', [theirs, other])
+    .execute();
+  receiver.wake();
+  await until('the other one is left', async () => (await rowOf(theirs)).verdict && (await rowOf(other)).verdict);
+  expect([(await rowOf(theirs)).verdict, (await rowOf(other)).verdict]).toEqual(['not_addressed', 'not_addressed']);
+});
+
 it('reactions and edits beyond the rate wait, which is said once; "stop" does not, and nothing is lost', async () => {
   const { questionId, shownAs } = await asksFor('MODERATE');
   // so that the window ends while this test runs

@@ -513,6 +513,18 @@ describe('who may write, and what is for us', () => {
     expect(await judged(text('@fetch, build it'), group)).toEqual({ admitted: true, text: 'build it' });
   });
 
+  it('takes the announcement of an album only where pictures without a caption are taken', async () => {
+    const album = { albumMessage: { expectedImageCount: 2 } };
+    const group = { chat: GROUP, participant: BOB };
+    expect(await judged(album, {}, { self: self('dedicated') })).toEqual({ admitted: true, text: '' });
+    expect(await judged(album)).toEqual({ admitted: false, verdict: 'not_addressed' });
+    expect(await judged(album, group, { self: self('dedicated') })).toEqual({
+      admitted: false,
+      verdict: 'not_addressed',
+    });
+    expect(await judged(album, group, { rule: { when: 'always' } })).toEqual({ admitted: true, text: '' });
+  });
+
   it('gives a bare trigger the text that it quotes, or help', async () => {
     const quoting = {
       extendedTextMessage: {
