@@ -91,7 +91,7 @@ export interface Browsers {
 }
 
 /** A page at an address; or one of ours, `width` CSS pixels wide and as long as it is. */
-export type PicturedPage = { url: string } | { html: string; width: number };
+type PicturedPage = { url: string } | { html: string; width: number };
 
 /** The chat has no open browser. */
 export class NoBrowser extends Error {
