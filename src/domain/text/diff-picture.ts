@@ -1,4 +1,4 @@
-import { diffLines } from './diff.ts';
+import { type DiffLine, diffLines } from './diff.ts';
 import { visible } from './foreign-text.ts';
 
 /** A difference as pages that a browser makes pictures of: one for each file, as wide as a phone. */
@@ -29,9 +29,12 @@ export function diffPages(diff: string): { pages: FilePage[]; left: number } {
 function pageOf(diff: string): FilePage {
   const all = diffLines(diff);
   const path = pathIn(diff);
-  const lines = all.filter(
-    ({ kind, text }) => kind !== 'file' || /^(?:Binary |rename |new file|deleted file)/.test(text),
-  );
+  const isShown = ({ kind, text }: DiffLine): boolean =>
+    kind === 'file' ? /^(?:Binary |rename |new file|deleted file)/.test(text) : !text.startsWith('\\ ');
+  const first = all.findIndex(({ kind }) => kind === 'hunk');
+  const lines = all
+    .filter((line, at) => at !== first && isShown(line))
+    .map((line) => (line.kind === 'hunk' ? { ...line, text: '…' } : line));
   const count = (wanted: string) => lines.filter(({ kind }) => kind === wanted).length;
   const shown = lines.slice(0, MOST_LINES).map(({ kind, text, changed }) => {
     if (!changed || text.length > LINE_CHARS) return `<div class="${kind}">${escaped(cutLine(text))}</div>`;

@@ -22,6 +22,13 @@ it('a difference is a page for each file, with its counts and the words that cha
   expect(pages[0]!.html).not.toContain('index 1');
 });
 
+it('words are marked in the last line of a file that ends without a line end, too', () => {
+  const note = '\\ No newline at end of file';
+  const { html } = diffPages(of('a.css', '-color: blue', note, '+color: red', note)).pages[0]!;
+  expect(html).toContain('color: <mark>red</mark>');
+  expect(html).not.toContain('newline');
+});
+
 it('nothing in a difference is markup of the page', () => {
   const name = '<img src=x onerror=alert(1)>.html';
   const { html } = diffPages(of(name, '-<script>a</script>', '+<script>"b" & \'c\'</script>')).pages[0]!;
@@ -31,7 +38,7 @@ it('nothing in a difference is markup of the page', () => {
 
 it('a long difference says what is left out', () => {
   const long = of('a.ts', ...Array.from({ length: 400 }, (_, at) => `+line ${at}`));
-  expect(diffPages(long).pages[0]!.html).toContain('<div class="hunk">… 251 more lines</div>');
+  expect(diffPages(long).pages[0]!.html).toContain('<div class="hunk">… 250 more lines</div>');
   const many = Array.from({ length: 8 }, (_, at) => of(`${at}.ts`, '+a')).join('\n');
   const { pages, left } = diffPages(many);
   expect([pages.length, left]).toEqual([5, 3]);

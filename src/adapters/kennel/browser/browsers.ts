@@ -340,7 +340,7 @@ class HostBrowsers implements Browsers {
 
 /** Twice the pixels, for the screens of phones. */
 const drawn = ({ html, width }: { html: string; width: number }): BrowserCommand[] => [
-  ['set', 'viewport', String(width), '400', '2'],
+  ['set', 'viewport', String(width), '100', '2'],
   ['open', 'about:blank'],
   ['eval', `document.documentElement.innerHTML = ${JSON.stringify(html)}; null`],
 ];
