@@ -1,4 +1,5 @@
 import { createECDH, hkdfSync } from 'node:crypto';
+import { isIP } from 'node:net';
 import type { PushMessage } from '../contracts/owner-push.ts';
 
 /** Notices to browsers (Web Push, RFC 8030 and 8292) and to ntfy (https://docs.ntfy.sh/publish/). */
@@ -6,8 +7,22 @@ import type { PushMessage } from '../contracts/owner-push.ts';
 /** How long a push service keeps a notice for a phone that is off; seconds. */
 const KEPT_SECONDS = 24 * 3_600;
 const PATIENCE_MS = 15_000;
-/** Push services want to know whom to ask about a sender: the page itself, where others can reach it. */
-const CONTACT = 'mailto:fetch@localhost.localdomain';
+/**
+ * Push services want to know whom to ask about a sender: the page itself, where others can reach it. Apple's refuses a
+ * name that is known only here (BadJwtToken), and with it every notice; example.com is known and belongs to nobody.
+ */
+const CONTACT = 'mailto:fetch@example.com';
+const KNOWN_ONLY_HERE = /(?:^|\.)(?:localhost|localdomain|local|lan|home|internal|intranet|corp|test|arpa)$/;
+
+function contactOf(origin: string | null): string {
+  const page = origin === null ? null : URL.parse(origin);
+  const isKnown =
+    page?.protocol === 'https:' &&
+    page.hostname.includes('.') &&
+    isIP(page.hostname) === 0 &&
+    !KNOWN_ONLY_HERE.test(page.hostname);
+  return isKnown ? page.origin : CONTACT;
+}
 
 /** The address is gone for good: the person has taken the permission back. */
 export class PushGone extends Error {
@@ -38,7 +53,7 @@ export async function sendWebPush(to: Subscription, message: PushMessage, keys: 
   // most homes send none, and it is memory
   const { default: webpush } = await import('web-push');
   const { method, headers, body } = webpush.generateRequestDetails(to, JSON.stringify(message), {
-    vapidDetails: { subject: to.origin?.startsWith('https:') ? to.origin : CONTACT, ...keys },
+    vapidDetails: { subject: contactOf(to.origin), ...keys },
     TTL: KEPT_SECONDS,
     urgency: 'high',
     contentEncoding: 'aes128gcm',

@@ -27,7 +27,7 @@ export interface Displayed {
   ms: number;
 }
 
-/** Who made a decision. `standing`: the question whose "yes all" also allows this one. */
+/** Who made a decision. `standing`: the question whose answer decides this one, too: it said "yes all", or showed both. */
 export interface DecidedBy extends Identity {
   standing?: string;
 }

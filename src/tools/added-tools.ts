@@ -47,7 +47,7 @@ function customTool(hash: string, custom: CustomTool): Tool {
     ],
     item: 'command_execution',
     notARoutineStep: true,
-    asks: (_, at) => `Run your tool ${custom.name}${at}?`,
+    asks: (_, at, say) => say('ask.ownTool', { name: custom.name, at }),
     timeoutMs: custom.timeoutMs + WITH_IMAGE_MS,
     run: async (args, context) => {
       if (!(await isAgreed(context.db, hash)))
@@ -113,7 +113,7 @@ function mcpTool(hash: string, declaration: McpDeclaration, declared: DeclaredTo
     // what only reads may be asked in the person's own words; whatever else follows from text of others is asked about
     ...(danger === 'SAFE' && { sent: (args: unknown) => ({ texts: wordsIn(args, named) }) }),
     notARoutineStep: true,
-    asks: () => `Use ${declared.of} of the MCP server ${server.name}?`,
+    asks: (_, __, say) => say('ask.mcpTool', { tool: declared.of, server: server.name }),
     timeoutMs: server.timeoutMs + START_MS,
     run: async (args, { db, config, kennel, signal }) => {
       const { ok, text, cut, called } = await callAgreed(

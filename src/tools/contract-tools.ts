@@ -152,14 +152,14 @@ const CONTRACT_TOOLS: readonly ContractTool[] = [
   contractTool(
     { name: 'pause_task', title: 'Pause a scheduled prompt', description: 'It does not run until it is resumed.' },
     ofTask,
-    'cron_enable',
+    'cron_update',
     ({ task_id }) => ({ cron: task_id, enabled: false }),
     about('is paused'),
   ),
   contractTool(
     { name: 'resume_task', title: 'Resume a scheduled prompt', description: 'Let a paused one run again.' },
     ofTask,
-    'cron_enable',
+    'cron_update',
     ({ task_id }) => ({ cron: task_id, enabled: true }),
     about('runs again'),
   ),

@@ -24,9 +24,10 @@ export const toldInPrompt = (description: string): { description: string; toldIn
  */
 export const untold = (description: string): { description: string; untold: true } => ({ description, untold: true });
 
-/** The longest text that models take for a name, and the longest limit that they may come near. */
+/** The longest text that models take for a name, and the longest text and largest number that they may come near. */
 const NAME_LENGTH = 255;
 const LONG_TEXT = 10_000;
+const LARGE_NUMBER = 10_000;
 const MANY_ITEMS = 100;
 
 const isEmpty = (value: unknown): boolean =>
@@ -37,7 +38,7 @@ const isEmpty = (value: unknown): boolean =>
  * the limit. The name, the type, the required ones, and `additionalProperties: false` stay.
  */
 function withoutNoise(part: Part): void {
-  const { maxLength = 0, maxItems = 0 } = part;
+  const { maxLength = 0, maxItems = 0, maximum = 0 } = part;
   delete part.minLength;
   delete part.minItems;
   delete part.pattern;
@@ -46,8 +47,9 @@ function withoutNoise(part: Part): void {
   if (maxItems > MANY_ITEMS) delete part.maxItems;
   // the least limits are a number of things, or a second in ms
   if ([0, 1, 1000, Number.MIN_SAFE_INTEGER].includes(part.minimum ?? 2)) delete part.minimum;
-  if (part.maximum === Number.MAX_SAFE_INTEGER) delete part.maximum;
-  if (part.default !== undefined && isEmpty(part.default)) delete part.default;
+  if (maximum >= LARGE_NUMBER) delete part.maximum;
+  // of choices, the usual one comes first
+  if (part.default !== undefined && (isEmpty(part.default) || part.default === part.enum?.[0])) delete part.default;
   if (typeof part.additionalProperties === 'object' && isEmpty(part.additionalProperties))
     delete part.additionalProperties;
   for (const [name, each] of Object.entries(part.properties ?? {}))

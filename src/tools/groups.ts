@@ -174,8 +174,8 @@ export const registerGroupTool: Tool = defineTool({
   schema,
   // the plan below the question says all of it
   inQuestion: ['group', 'answer', 'trigger', 'callers', 'families', 'autonomy', 'dayUsd', 'folder'],
-  asks: ({ group, answer }) =>
-    answer === 'off' ? `Stop answering in ${named(group)}?` : `Answer in the group ${named(group)}?`,
+  asks: ({ group, answer }, _, say) =>
+    say(answer === 'off' ? 'ask.answerNoMore' : 'ask.answerIn', { group: named(group) }),
   run: async (args, context) => {
     const { db } = context;
     const plan = await planOf(db, args);

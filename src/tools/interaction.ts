@@ -1,10 +1,12 @@
 import { z } from 'zod';
 import { ASK_USER } from '../contracts/conversation.ts';
+import { betweenPairs, prefix } from '../domain/text/storable.ts';
+import { attachmentOfChat } from '../store/chats/messages/attachments.ts';
+import type { Db } from '../store/postgres/database.ts';
 import { findCallOutput } from '../store/turns/steps/calls.ts';
 import { messageOfChat } from '../store/turns/steps/transcript.ts';
-import { excerpt } from './attachments.ts';
 import { untold } from './declarations.ts';
-import { defineTool, type Tool } from './tool.ts';
+import { defineTool, type Tool, type ToolOutcome } from './tool.ts';
 
 const unique = (values: string[]): boolean =>
   new Set(values.map((value) => value.trim().toLowerCase())).size === values.length;
@@ -65,17 +67,36 @@ const reportProgress = defineTool({
   }),
 });
 
+/**
+ * A part of a long text for the model, with how to read on. Offsets in characters. `of` names the text when there is
+ * nothing at the offset.
+ */
+export function excerpt(
+  whole: string,
+  { offset, limit, of }: { offset: number; limit: number; of: string },
+): ToolOutcome {
+  const total = whole.length;
+  if (offset >= total && total > 0) return { ok: false, output: `${of} ends at ${total} characters.` };
+  // an offset that the model made up may split a surrogate pair, and a limit of 1 is less than a pair
+  const from = betweenPairs(whole, offset);
+  const text = prefix(whole.slice(from), limit) || whole.slice(from, from + 2);
+  const end = from + text.length;
+  const note = `[characters ${from} to ${end} of ${total}; ${end < total ? `read on with offset ${end}` : 'this is the end'}]`;
+  return { ok: true, output: `${text}\n\n${note}`, metadata: { offset: from, end, total } };
+}
+
 const readOutput = defineTool({
   name: 'read_output',
   family: 'core',
   reads: ['output'],
   readFrom: (args) => args.callId,
   sends: [],
-  description: 'Read on in an output or message that was shown cut, by the id and offset that stand there.',
+  description:
+    'Read on in an output, message or document that was shown cut, by the id and offset that stand there; by its att_… id also the transcript of a recording.',
   schema: z.strictObject({
     callId: z.string().trim().min(1).max(100),
     offset: z.int().min(0).default(0),
-    limit: z.int().min(1).max(20_000).default(8000).meta(untold('Characters')),
+    limit: z.int().min(1).max(20_000).default(7_500).meta(untold('Characters')),
   }),
   danger: 'SAFE',
   effect: 'idempotent',
@@ -83,18 +104,35 @@ const readOutput = defineTool({
   onStore: 'reads',
   timeoutMs: 10_000,
   summarise: (args) => `from ${args.offset}`,
-  run: async ({ callId, offset, limit }, { db, chatId }) => {
-    const message = callId.startsWith('msg_') ? await messageOfChat(db, chatId, callId) : undefined;
-    if (message) return excerpt(message.content, { offset, limit, of: `The message ${callId}` });
-    const call = await findCallOutput(db, chatId, callId);
-    if (!call) return { ok: false, output: `There is no tool call ${callId} in this chat.` };
+  run: async ({ callId: id, ...part }, { db, chatId }) => {
+    if (id.startsWith('att_')) return await ofAttachment(db, chatId, id, part);
+    const message = id.startsWith('msg_') ? await messageOfChat(db, chatId, id) : undefined;
+    if (message) return excerpt(message.content, { ...part, of: `The message ${id}` });
+    const call = await findCallOutput(db, chatId, id);
+    if (!call) return { ok: false, output: `There is no tool call ${id} in this chat.` };
     if (call.output === null)
-      return { ok: false, output: `${call.name} (${callId}) has no output${call.state === 'done' ? '' : ' yet'}.` };
-    const { metadata, ...read } = excerpt(call.output, { offset, limit, of: `The output of ${callId}` });
+      return { ok: false, output: `${call.name} (${id}) has no output${call.state === 'done' ? '' : ' yet'}.` };
+    const { metadata, ...read } = excerpt(call.output, { ...part, of: `The output of ${id}` });
     // anybody in a group may have answered a question
     const ours = call.sources?.length === 0 && call.name !== ASK_USER;
-    return { ...read, ...(ours && { ours }), ...(metadata && { metadata: { callId, ...metadata } }) };
+    return { ...read, ...(ours && { ours }), ...(metadata && { metadata: { callId: id, ...metadata } }) };
   },
 });
+
+async function ofAttachment(
+  db: Db,
+  chatId: string,
+  id: string,
+  part: { offset: number; limit: number },
+): Promise<ToolOutcome> {
+  const file = await attachmentOfChat(db, chatId, id);
+  if (!file) return { ok: false, output: `There is no attachment ${id} in this chat.` };
+  const { kind, mime, name, text } = file;
+  if (text === null || text === '')
+    return { ok: false, output: `${name ?? id} (${kind}, ${mime}) has no text that can be read here.` };
+  const { metadata, ...read } = excerpt(text, { ...part, of: `The text of ${name ?? id}` });
+  const sources = [{ kind: 'attachment' as const, label: id }];
+  return { ...read, ours: true, sources, ...(metadata && { metadata: { id, ...metadata } }) };
+}
 
 export const interactionTools: Tool[] = [askUser, reportProgress, readOutput];

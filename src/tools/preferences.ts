@@ -1,11 +1,14 @@
 import { z } from 'zod';
 import type { TrustLevel } from '../contracts/conversation.ts';
+import type { Channel } from '../contracts/ids.ts';
 import { languageTag, type Preferences, preferencesText, quietSpan } from '../domain/chat/preferences.ts';
 import { mayTrust } from '../domain/consent/policy.ts';
 import { isTimeZone } from '../domain/cron.ts';
 import { choose, chosenIn } from '../store/chats/preferences.ts';
 import { reachOf } from '../store/chats/shares.ts';
-import { egressText } from '../store/kennel/egress-rules.ts';
+import { isMainChat } from '../store/owner/memories.ts';
+import { SENDING } from '../store/owner/places.ts';
+import { ownersChats } from '../store/owner/second-channel.ts';
 import { approverOfCall } from '../store/turns/questions/questions.ts';
 import { trust } from '../store/turns/replies.ts';
 import { defineTool, shown, type ToolContext, type ToolOutcome } from './tool.ts';
@@ -20,6 +23,7 @@ interface Wanted {
   model?: string | undefined;
   notifications?: 'all' | 'results' | 'problems' | undefined;
   quietHours?: string | undefined;
+  askOn?: Channel | typeof RESET | undefined;
 }
 
 const word = (max: number) => z.string().trim().min(1).max(max).optional();
@@ -32,8 +36,8 @@ export const preferences = defineTool({
   reads: [],
   sends: ['settings'],
   // how an answer is worded, and being more careful, harms nobody; what else a page asks for must be the person's wish
-  sent: ({ timeZone, autonomy, model, notifications, quietHours }) => ({
-    texts: [timeZone, autonomy === 'supervised' ? undefined : autonomy, model, notifications, quietHours].filter(
+  sent: ({ timeZone, autonomy, model, notifications, quietHours, askOn }) => ({
+    texts: [timeZone, autonomy === 'supervised' ? undefined : autonomy, model, notifications, quietHours, askOn].filter(
       (text) => text !== undefined,
     ),
   }),
@@ -47,6 +51,7 @@ export const preferences = defineTool({
     model: word(120),
     notifications: z.enum(['all', 'results', 'problems']).optional(),
     quietHours: word(20).describe('22:00-07:00'),
+    askOn: z.enum([...SENDING, RESET]).optional(),
   }),
   danger: 'MODERATE',
   dangerOf: ({ autonomy }) => (autonomy === undefined || autonomy === 'supervised' ? 'SAFE' : 'DANGEROUS'),
@@ -56,10 +61,12 @@ export const preferences = defineTool({
   onStore: 'writes',
   timeoutMs: 10_000,
   notARoutineStep: true,
-  asks: (args) =>
-    `Change preferences of this chat: ${Object.entries(args)
-      .map(([name, value]) => `${name} ${shown(value)}`)
-      .join(', ')}?`,
+  asks: (args, _, say) => {
+    const changes = Object.entries(args).map(
+      ([name, value]) => `${say(`pref.${name as keyof Wanted}`)} ${shown(value)}`,
+    );
+    return say('ask.preferences', { what: changes.join(', ') });
+  },
   run: async (args, context) => {
     const { db, chatId, config } = context;
     const changes = await changesOf(args, context);
@@ -68,7 +75,12 @@ export const preferences = defineTool({
       const refused = await trustAs(args.autonomy, context);
       if (refused) return no(refused);
     }
-    if (Object.keys(changes).length > 0) await choose(db, chatId, changes);
+    const { askOn, ...ofChat } = changes;
+    if (Object.keys(ofChat).length > 0) await choose(db, chatId, ofChat);
+    // of the person, and not of one chat
+    if (askOn !== undefined)
+      for (const id of new Set([chatId, ...(await ownersChats(db, config)).map((chat) => chat.id)]))
+        await choose(db, id, { askOn });
     const now = await chosenIn(db, chatId);
     const timeZone = now.preferences.timeZone ?? config.FETCH_TIME_ZONE;
     return {
@@ -85,7 +97,7 @@ type Changes = { [name in keyof Preferences]: Preferences[name] | null };
 
 /** The preferences to store, or why not. Null resets. */
 async function changesOf(
-  { brevity, language, timeZone, model, notifications, quietHours }: Wanted,
+  { brevity, language, timeZone, model, notifications, quietHours, askOn }: Wanted,
   context: ToolContext,
 ): Promise<Changes | string> {
   const changes: Changes = {};
@@ -105,6 +117,11 @@ async function changesOf(
     changes.quietHours = quietHours === RESET ? null : quietSpan(quietHours);
     if (changes.quietHours === null && quietHours !== RESET)
       return `"${shown(quietHours)}" is no span of time such as 22:00-07:00.`;
+  }
+  if (askOn) {
+    if (!(await isMainChat(context.db, context.chatId, context.config)))
+      return 'Only the owner says where questions are asked.';
+    changes.askOn = askOn === RESET ? null : askOn;
   }
   if (model) {
     if ((await reachOf(context.db, context)) !== null) return 'Only the owner chooses the model.';
@@ -129,30 +146,3 @@ async function trustAs(autonomy: TrustLevel, { db, callId, chatId, threadId }: T
   await db.transaction().execute((tx) => trust(tx, { threadId, chatId, autonomy, shared: false, owned: true }));
   return null;
 }
-
-/**
- * Says what is allowed. A rule comes from a yes of a person, and is taken back by their words, so no tool changes one.
- */
-export const egressTool = defineTool({
-  name: 'egress_list',
-  family: 'settings',
-  description:
-    'List the hosts that coding tasks of this chat may reach. Only the person changes that: a task asks, "egress remove HOST" takes back.',
-  schema: z.strictObject({}),
-  danger: 'SAFE',
-  effect: 'idempotent',
-  runsIn: 'worker',
-  reads: [],
-  sends: [],
-  onStore: 'reads',
-  timeoutMs: 10_000,
-  run: async (_args, { db, config, chatId }) => {
-    const { text, named } = await egressText(db, config, chatId);
-    // a program of a repository chose which hosts it wants, and a name can say anything
-    return {
-      ok: true,
-      output: text,
-      ...(named && { sources: [{ kind: 'command' as const, label: 'names of hosts' }] }),
-    };
-  },
-});

@@ -1,11 +1,11 @@
 import { z } from 'zod';
+import { currentCall, formerNames } from '../domain/chat/former-tools.ts';
 import { closedTo, type ToolAccess } from '../domain/consent/policy.ts';
 import { visibleLine } from '../domain/text/evidence.ts';
 import { isTooDeep } from '../domain/text/lenient-json.ts';
 import { suggestion } from '../domain/text/nearest.ts';
 import { english, type Say } from '../domain/texts/say.ts';
 import { parseMended, readArguments } from './arguments.ts';
-import { attachmentTools } from './attachments.ts';
 import { browserTools } from './browser/browser.ts';
 import { chatTools } from './chats.ts';
 import { declarationOf, type ModelTool } from './declarations.ts';
@@ -14,7 +14,7 @@ import { registerGroupTool } from './groups.ts';
 import { interactionTools } from './interaction.ts';
 import { memoryTools } from './memory.ts';
 import { openTools } from './open-tools.ts';
-import { egressTool, preferences } from './preferences.ts';
+import { preferences } from './preferences.ts';
 import { routineChanges } from './routines/changes.ts';
 import { cronTools } from './routines/crons.ts';
 import { workflowTools } from './routines/workflows.ts';
@@ -55,10 +55,8 @@ const all: Tool[] = [
   ...chatTools,
   registerGroupTool,
   ...browserTools,
-  ...attachmentTools,
   skillRead,
   ...appTools,
-  egressTool,
 ];
 
 /** Every tool that the model may call, by name. */
@@ -82,7 +80,7 @@ export const approvalSentence = (
   at: string,
   tool = tools.get(name),
   say: Say = english,
-): string => tool?.asks?.(args as never, at, say) ?? `Use ${visibleLine(name)}${at}?`;
+): string => tool?.asks?.(args as never, at, say) ?? say('ask.use', { name: visibleLine(name), at });
 
 type PreparedCall = { ok: true; tool: Tool; args: Record<string, unknown> } | { ok: false; error: string };
 
@@ -96,7 +94,8 @@ export function prepareCall(
   access?: ToolAccess,
   added?: ReadonlyMap<string, AddedTool>,
 ): PreparedCall {
-  const name = nameMeant(wanted, added);
+  const meant = nameMeant(wanted, added);
+  const { name } = now(meant, {}, added);
   const tool = tools.get(name) ?? added?.get(name)?.tool;
   if (!tool) {
     const known = [...tools.keys(), ...(added?.keys() ?? [])];
@@ -110,8 +109,14 @@ export function prepareCall(
       ok: false,
       error: `The arguments of ${name} are not valid JSON: ${read.why}. Send one JSON object${formOf(tool)}.`,
     };
-  return checkArguments(tool, read.value);
+  return checkArguments(tool, now(meant, read.value, added).args);
 }
+
+/** A call by the names of today. A tool that the owner has added keeps its name. */
+const now = (name: string, args: unknown, added?: ReadonlyMap<string, AddedTool>): { name: string; args: unknown } =>
+  added?.has(name) || typeof args !== 'object' || args === null
+    ? { name, args }
+    : currentCall({ name, args: args as Record<string, unknown> });
 
 /**
  * The tool whose name was written in another way (`functions.file_read`, `file-read`, `FileRead`), where there is only
@@ -119,7 +124,7 @@ export function prepareCall(
  */
 function nameMeant(wanted: string, added?: ReadonlyMap<string, AddedTool>): string {
   if (tools.has(wanted) || added?.has(wanted) || wanted.length > 200) return wanted;
-  const known = [...tools.keys(), ...(added?.keys() ?? [])];
+  const known = [...tools.keys(), ...formerNames, ...(added?.keys() ?? [])];
   const bare = wanted.trim().replace(/:\d+$/, '');
   for (const spelling of [bare, bare.replace(/^.*[./:]/s, '')]) {
     const letters = lettersOf(spelling);

@@ -91,6 +91,8 @@ export interface Tool<S extends z.ZodType = z.ZodType> {
    * was read, they need a yes
    */
   sends: readonly Sink[];
+  /** more of them with some arguments */
+  sendsAlso?: (args: z.output<S>) => readonly Sink[];
   /**
    * what is sent with them; a call that sends only the person's own words needs no yes. When unset or null, the call
    * always needs one after reading.
@@ -170,7 +172,7 @@ export const dangerOf = (tool: Tool, args: unknown): Danger => tool.dangerOf?.(a
 
 /** A call as the policy of taint sees it. */
 export const effectOf = (tool: Tool, args: Record<string, unknown>): Taintable => ({
-  sends: tool.sends,
+  sends: [...tool.sends, ...(tool.sendsAlso?.(args as never) ?? [])],
   sent: tool.sent ? tool.sent(args as never) : null,
   always: tool.asksAlways?.(args as never) === true,
 });

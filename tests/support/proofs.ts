@@ -1,4 +1,5 @@
 import { readFileSync } from 'node:fs';
+import { NANOCLAW } from '../conformance/register/nanoclaw.ts';
 import { STATUS_API } from '../conformance/register/status-api.ts';
 import { TOOLS } from '../conformance/register/tools.ts';
 import { TYPES } from '../conformance/register/types.ts';
@@ -20,7 +21,7 @@ export const defectsIn = (name: string): number[] =>
   [...name.matchAll(/\bdefect (\d+)\b/g)].map(([, number]) => Number(number));
 
 /**
- * What no test of a whole run has shown, of the sentences of the contract, the numbered defects and the walls.
+ * What no test of a whole run has shown, of the sentences of the contracts, the numbered defects and the walls.
  * `asserted`: the tests that have passed and asserted something, as `file > names of its groups > its name`.
  */
 export function unproven(asserted: readonly string[]): string[] {
@@ -31,7 +32,7 @@ export function unproven(asserted: readonly string[]): string[] {
     const name = new RegExp(`^${RegExp.escape(file)} > (.* > )?${title.split('%s').map(RegExp.escape).join('.*')}`);
     return asserted.some((each) => name.test(each));
   };
-  const sentences = [...STATUS_API, ...TOOLS, ...TYPES].flatMap(({ from, says, proofs }) =>
+  const sentences = [...STATUS_API, ...TOOLS, ...TYPES, ...NANOCLAW].flatMap(({ from, says, proofs }) =>
     proofs.flatMap((proof) => {
       if ('title' in proof) return isShown(proof.file, proof.title) ? [] : `line ${from} (${says}): ${proof.title}`;
       if ('returns' in proof)

@@ -282,7 +282,7 @@ export const stories: Story[] = [
   ]),
   one('Run it every night at 2', ['cron_create', { workflow: 'nightly', schedule: '0 2 * * *' }, 'Scheduled']),
   one('Which crons are there?', ['cron_list', {}, '1 cron']),
-  one('Switch the nightly cron off', ['cron_enable', { cron: 'nightly', enabled: false }, 'Disabled']),
+  one('Switch the nightly cron off', ['cron_update', { cron: 'nightly', enabled: false }, 'Disabled']),
   one('Run the nightly workflow now', ['workflow_run', { workflow: 'nightly' }, 'Started']),
   one('Delete the cron nightly', ['cron_delete', { cron: 'nightly' }, 'Deleted']),
   {

@@ -116,7 +116,7 @@ const files: Row[] = [
   row('Delete the notes', 'file_delete', { path: 'notes/a.txt' }, /Deleted file notes\/a\.txt/),
   row('Make a folder', 'file_write', { path: 'old/b.txt', content: 'b\n' }, /old\/b\.txt/),
   row('Take the folder away', 'folder_delete', { path: 'old' }, /Deleted folder old/),
-  row('What was in the letter?', 'read_attachment', async ({ id }) => ({ id: await id('att') }), /Dear Ann/),
+  row('What was in the letter?', 'read_output', async ({ id }) => ({ callId: await id('att') }), /Dear Ann/),
 ];
 
 const work: Row[] = [
@@ -164,9 +164,9 @@ const tasks: Row[] = [
     /Created task/,
   ),
   row('How is it?', 'task_status', {}, /practice in garden/),
-  row('Which hosts may it reach?', 'egress_list', {}, /garden: nobody was asked about a host yet/),
+  row('Which hosts may it reach?', 'workspace_status', {}, /garden: nobody was asked about a host yet/),
   row('Wait with it', 'task_pause', {}, /Paused/),
-  row('Go on', 'task_resume', {}, /Resumed/),
+  row('Go on', 'task_pause', { resume: true }, /Resumed/),
   row('Tell it blue', 'task_respond', { response: 'blue' }, /hears it as soon as it is done/),
   row('Go on with my session', 'session_take', {}, /No session has come to this chat/),
   row('Give it to me', 'session_give', {}, /No task of Claude Code or Codex was in this chat/),
@@ -199,7 +199,7 @@ const routines: Row[] = [
   row('Every morning', 'cron_create', { workflow: 'glance', schedule: '0 9 * * *' }, /Scheduled "glance"/),
   row('What runs by itself?', 'cron_list', {}, /glance/),
   row('Later, please', 'cron_update', { cron: 'glance', schedule: '0 10 * * *' }, /The schedule "glance" is now/),
-  row('Not for now', 'cron_enable', { cron: 'glance', enabled: false }, /is switched off/),
+  row('Not for now', 'cron_update', { cron: 'glance', enabled: false }, /is switched off/),
   row('Now, once', 'cron_run', { cron: 'glance' }, /Started workflow "glance"/, {
     besides: [/^glance:/],
   }),

@@ -1,3 +1,5 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import {
   AGENT_FOLDER,
   FAILURES_OPT_IN,
@@ -7,6 +9,25 @@ import {
   retries,
   sessionFailure,
 } from '../../runner/profile/profile.ts';
+
+/** Claude's own switches, as a project has them in `env` of its settings; NanoClaw's users have both on. */
+const TEAMS = 'CLAUDE_CODE_EXPERIMENTAL_AGENT_TEAMS';
+const NO_MEMORY = 'CLAUDE_CODE_DISABLE_AUTO_MEMORY';
+const SETTINGS = '.claude/settings.json';
+
+function switchesOf(workspace: string): Record<string, unknown> {
+  try {
+    return JSON.parse(readFileSync(join(workspace, SETTINGS), 'utf8')).env ?? {};
+  } catch {
+    return {};
+  }
+}
+
+/** HOME ends with its task, so the memory is a folder of the project: seen in differences, and undone with them. */
+const memoryIn = (workspace: string) => ({
+  autoMemoryEnabled: true,
+  autoMemoryDirectory: join(workspace, '.claude/memory'),
+});
 
 /** Claude Code behind its ACP adapter, which drives the native CLI of the image. */
 export const profile: Profile = {
@@ -37,11 +58,21 @@ export const profile: Profile = {
       // ms that a call of ask_human may take: the runner ends it before that
       MCP_TOOL_TIMEOUT: '86400000',
       NO_BROWSER: '1',
+      [TEAMS]: switchesOf(context.workspace)[TEAMS] === '1' ? '1' : null,
       // it refuses to skip approvals as root without this
       IS_SANDBOX: context.root ? '1' : null,
     },
     // while it plans, a check by its provider would decide on commands; where there is none, it refuses them all
-    files: [{ path: '.claude/settings.json', content: JSON.stringify({ useAutoModeDuringPlan: false }), once: true }],
+    files: [
+      {
+        path: SETTINGS,
+        content: JSON.stringify({
+          useAutoModeDuringPlan: false,
+          ...(switchesOf(context.workspace)[NO_MEMORY] === '0' && memoryIn(context.workspace)),
+        }),
+        once: true,
+      },
+    ],
   }),
 
   mode: (context) => (context.permissions === 'run' ? 'bypassPermissions' : 'default'),

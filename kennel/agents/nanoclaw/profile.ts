@@ -1,3 +1,4 @@
+import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { failureByError, type Profile, program } from '../../runner/profile/profile.ts';
 
@@ -19,7 +20,22 @@ export const profile: Profile = {
       CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC: '1',
       FETCH_CHAT: JSON.stringify(context.chat),
     },
-    files: [],
+    // as NanoClaw writes it for each group
+    files: [
+      {
+        path: '.claude/settings.json',
+        content: JSON.stringify({
+          env: {
+            CLAUDE_CODE_EXPERIMENTAL_AGENT_TEAMS: '1',
+            CLAUDE_CODE_ADDITIONAL_DIRECTORIES_CLAUDE_MD: '1',
+            CLAUDE_CODE_DISABLE_AUTO_MEMORY: '0',
+          },
+          // HOME ends with its task
+          autoMemoryDirectory: join(context.workspace, '.claude/memory'),
+        }),
+        once: true,
+      },
+    ],
   }),
   mode: (context) => (context.permissions === 'run' ? 'run' : null),
   failure: failureByError,

@@ -28,7 +28,7 @@ import { cacheSettings } from '../../domain/tasks/registries/registry-cache.ts';
 import { quotedEvidence } from '../../domain/text/evidence.ts';
 import { suffix } from '../../domain/text/storable.ts';
 import { MINUTE } from '../../domain/time.ts';
-import { ruleFor, rulesOfTask } from '../../store/kennel/egress-rules.ts';
+import { type EgressRule, ruleFor, rulesOfTask } from '../../store/kennel/egress-rules.ts';
 import { askToCheck, settleCheck, tellOfCheck } from '../../store/kennel/questions/baseline-questions.ts';
 import { keepChecked, noteFlaky, projectProfile } from '../../store/kennel/workspaces/project-profiles.ts';
 import { keepTestRun } from '../../store/kennel/workspaces/test-runs.ts';
@@ -101,9 +101,20 @@ async function registriesNow({ config, kennel, path, input }: Project): Promise<
   return await namedRegistries({ config, kennel }, { workspace: path, base: input.baselineId, label, managers });
 }
 
+const rulesOf = ({ db, input }: Project): Promise<EgressRule[]> =>
+  rulesOfTask(db, { id: input.baselineId, host: input.host, workspace: input.workspace });
+
+/** Those hosts that nobody has allowed or forbidden to this project. */
+async function undecidedOf<A extends AskedHost>(project: Project, hosts: A[]): Promise<A[]> {
+  const isAllowed = allowList(await allowedHosts(project));
+  const rules = await rulesOf(project);
+  return hosts.filter((at) => !isAllowed(at) && ruleFor(rules, at)?.allowed !== false);
+}
+
 /** The hosts that people or the settings allow to this project. */
-async function allowedHosts({ config, db, input }: Project): Promise<string[]> {
-  const rules = await rulesOfTask(db, { id: input.baselineId, host: input.host, workspace: input.workspace });
+async function allowedHosts(project: Project): Promise<string[]> {
+  const { config } = project;
+  const rules = await rulesOf(project);
   const allowed = rules.filter((rule) => rule.allowed && !isTool(rule) && ruleFor(rules, rule) === rule);
   return [
     ...membersOf(config.FETCH_KENNEL_EGRESS),
@@ -117,13 +128,11 @@ async function look(project: Project): Promise<ProjectLook> {
   const missing = await onCopy(project, async ({ project: found, dependencies }) => {
     const { install, build, test } = commandsOf(found, { said: profile.said });
     if (!install && !build && !test) return null;
-    const isAllowed = allowList(await allowedHosts(project));
-    const lacking = <A extends AskedHost>(hosts: A[]): A[] => hosts.filter((at) => !isAllowed(at));
     const [environment, named] = await Promise.all([kennel.undecided(path), registriesNow(project)]);
-    const registries = lacking(named);
+    const registries = await undecidedOf(project, named);
     const isNamed = ({ host, port }: AskedHost) => registries.some((at) => at.host === host && at.port === port);
-    const wanted = lacking(wantedHosts(profile.checked, dependencies)).filter((at) => !isNamed(at));
-    return { environment, registries, wanted };
+    const wanted = await undecidedOf(project, wantedHosts(profile.checked, dependencies));
+    return { environment, registries, wanted: wanted.filter((at) => !isNamed(at)) };
   });
   if (!missing) {
     const text = unknownText(input.workspace);
@@ -132,7 +141,11 @@ async function look(project: Project): Promise<ProjectLook> {
   const { environment, registries, wanted } = missing;
   if (!environment && registries.length === 0 && wanted.length === 0) return { what: 'ready' };
   // a task asks for what it needs itself, and two questions about one thing are one too many
-  if (!(await isAlone(project))) return { what: 'nothing', outboxId: null };
+  if (!(await isAlone(project))) {
+    const { checked } = profile;
+    const isDue = input.asks && checked !== null && wanted.length > 0;
+    return { what: 'nothing', outboxId: isDue ? await tellChecked(project, checked, []) : null };
+  }
   const asked = await askToCheck(db, input, {
     prompt: checkQuestion({
       workspace: input.workspace,
@@ -158,14 +171,17 @@ async function check(project: Project & { input: { isLast?: true } }): Promise<C
   const { checked, flaky } = found;
   await keepChecked(db, input, checked);
   await noteFlaky(db, input, flaky);
-  const wants = wantedHosts(checked, checked.dependencies).length > 0;
-  if (wants && !input.isLast && (await isAlone(project))) return { wantsHosts: true };
+  const wanted = await undecidedOf(project, wantedHosts(checked, checked.dependencies));
+  if (wanted.length > 0 && !input.isLast && (await isAlone(project))) return { wantsHosts: true };
   const worse = Object.entries(checked.parts).some(
     ([part, { ok }]) => !ok && before.checked?.parts[part as keyof Checked['parts']]?.ok,
   );
-  if (!input.asks && !worse) return null;
+  return input.asks || worse ? await tellChecked(project, checked, flaky) : null;
+}
+
+function tellChecked({ db, input }: Project, checked: Checked, flaky: string[]): Promise<string> {
   const quotes = Object.values(checked.parts).some(({ ok }) => !ok) || flaky.length > 0;
-  return await tellOfCheck(db, input, { text: checkedText(input.workspace, checked, flaky), quotes });
+  return tellOfCheck(db, input, { text: checkedText(input.workspace, checked, flaky), quotes });
 }
 
 async function checkCopy(project: Project, look: HeadLook): Promise<{ checked: Checked; flaky: string[] }> {

@@ -12,7 +12,9 @@ import { addTraffic } from '../../store/kennel/egress.ts';
 import { countTold, sourceOfTask, tellOfTask, whereToTell } from '../../store/kennel/tasks/task-news.ts';
 import { findTask, isOver, type Task } from '../../store/kennel/tasks/tasks.ts';
 import { isMainChat } from '../../store/owner/memories.ts';
+import { placesWithCrons, wholeName } from '../../store/owner/places.ts';
 import { availableGroups, chatOfTask } from '../../store/owner/task-chat.ts';
+import { findCronById } from '../../store/routines/crons.ts';
 import { contractToolOf, contractTools, type ListedTask, ourToolOf } from '../../tools/contract-tools.ts';
 import { tools } from '../../tools/registry.ts';
 import { MAIN_ONLY } from '../../tools/tool.ts';
@@ -67,7 +69,7 @@ export function createChatTools(deps: Deps, taskId: string): ChatTools {
       if (file === 'current_tasks.json') {
         const { found } = await scheduled(deps, task, AbortSignal.timeout(LIST_MS));
         await noteOnce(task, SCHEDULES, found);
-        return found.map((each) => ({ ...each, groupFolder: task.workspace }));
+        return found;
       }
       if (file !== 'available_groups.json') return undefined;
       // the owner's private chat sees the groups; every other chat sees none
@@ -120,12 +122,17 @@ async function callInChat(
 ): Promise<ChatAnswer> {
   const tool = contractToolOf(name);
   if (!tool) return no(`There is no tool ${cut(name, 60)}.`);
-  const ours = tool.args(args);
-  if (typeof ours === 'string') return no(ours);
+  const given = tool.args(args);
+  if (typeof given === 'string') return no(given);
+  const isMain = await isMainChat(deps.db, task.chat_id, deps.config);
+  // NanoClaw's programs name a schedule of another chat by its id alone
+  const cron = isMain && typeof given.cron === 'string' ? await findCronById(deps.db, given.cron) : undefined;
+  const places = cron && cron.chat_id !== task.chat_id ? await placesWithCrons(deps.db, task.chat_id) : [];
+  const other = places.find(({ chatId }) => chatId === cron!.chat_id);
+  const ours = other ? { ...given, chat: wholeName(other) } : given;
   const of = ourToolOf(tool, ours);
   // said again when it runs
-  if (tools.get(of)?.mainOnly?.(ours as never) && !(await isMainChat(deps.db, task.chat_id, deps.config)))
-    return no(MAIN_ONLY);
+  if (tools.get(of)?.mainOnly?.(ours as never) && !isMain) return no(MAIN_ONLY);
   const { id: threadId } = (await latestThread(deps.db, task.chat_id)) ?? { id: task.thread_id };
   for (;;) {
     try {
@@ -170,14 +177,39 @@ function inWords({ call, as, error, status }: TurnOutcome): ChatAnswer {
   };
 }
 
-/** What is scheduled in the chat, without a turn: looking changes nothing. */
-async function scheduled(deps: Deps, task: Task, signal: AbortSignal) {
-  const tool = contractToolOf('list_tasks')!;
+interface ScheduledTask extends ListedTask {
+  groupFolder: string;
+}
+
+/**
+ * What is scheduled in the chat, and in every chat where it is the owner's, without a turn: looking changes nothing.
+ */
+async function scheduled(
+  deps: Deps,
+  task: Task,
+  signal: AbortSignal,
+): Promise<{ text: string; found: ScheduledTask[] }> {
+  const { db, config } = deps;
+  const contract = contractToolOf('list_tasks')!;
   const place = { callId: `list_${task.id}`, chatId: task.chat_id, threadId: task.thread_id, turnId: task.turn_id };
-  const { output, metadata = null } = await tools.get(tool.of)!.run({}, { ...deps, ...place, signal });
-  const { content, structuredContent } = tool.answer({ output, metadata });
+  const crons: unknown[] = [];
+  const folders: string[] = [];
+  const take = async (chatId: string, folder: string): Promise<void> => {
+    const { metadata } = await tools.get(contract.of)!.run({}, { ...deps, ...place, chatId, signal });
+    const listed = (metadata?.crons ?? []) as unknown[];
+    crons.push(...listed);
+    folders.push(...listed.map(() => folder));
+  };
+  await take(task.chat_id, task.workspace);
+  if (await isMainChat(db, task.chat_id, config))
+    for (const { chatId, name, group } of await placesWithCrons(db, task.chat_id))
+      await take(chatId, group?.folder ?? name);
+  const { content, structuredContent } = contract.answer({ output: '', metadata: { crons } });
   const found = (structuredContent?.tasks ?? []) as ListedTask[];
-  return { text: content.map((part) => ('text' in part ? part.text : '')).join('\n'), found };
+  return {
+    text: content.map((part) => ('text' in part ? part.text : '')).join('\n'),
+    found: found.map((each, at) => ({ ...each, groupFolder: folders[at]! })),
+  };
 }
 
 async function list(deps: Deps, task: Task, signal: AbortSignal): Promise<ChatAnswer> {

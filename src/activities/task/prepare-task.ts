@@ -122,7 +122,8 @@ async function registriesToAsk(deps: KennelDeps, task: Task): Promise<Prepared['
   try {
     const found = await namedRegistries(deps, { workspace, managers, label: `${task.id} registries` });
     const questionId = await wantRegistries(db, task, found, listed);
-    const title = config.FETCH_UI_TEXT === 'on' ? inline(found.map(shownHost).join(', '), 60) : 'its registries';
+    const title =
+      config.FETCH_UI_TEXT === 'on' ? inline(found.map((at) => shownHost(at)).join(', '), 60) : 'its registries';
     return questionId === null ? null : { questionId, title };
   } catch (error) {
     cancellationSignal().throwIfAborted();

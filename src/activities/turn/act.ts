@@ -1,5 +1,6 @@
 import { cancellationSignal } from '@temporalio/activity';
 import type { ActInput, ActResult } from '../../contracts/conversation.ts';
+import { currentCall } from '../../domain/chat/former-tools.ts';
 import { unknownOutcome } from '../../domain/failures.ts';
 import { deliverNow } from '../../gateway/intake/signal.ts';
 import {
@@ -40,7 +41,8 @@ const acting =
     const { db, config, temporal } = deps;
     const begun = await beginCall(db, input.callId, unmarked);
     if (!begun) throw fail('NotFound', `Call ${input.callId} is not in the database.`);
-    const { how, call, chatId, policy, allowed } = begun;
+    const { how, chatId, policy, allowed } = begun;
+    const call = currentCall(begun.call);
     if (how === 'done')
       return {
         ok: call.ok ?? false,

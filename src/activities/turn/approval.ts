@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import type { Config } from '../../config.ts';
+import { currentCall } from '../../domain/chat/former-tools.ts';
 import { parseSchedule } from '../../domain/cron.ts';
 import {
   argumentsEvidence,
@@ -22,8 +23,9 @@ import type { Call } from '../../store/turns/steps/calls.ts';
 import { toolOfTurn } from '../../tools/added-tools.ts';
 import { planInWords, planOf, registerGroupTool } from '../../tools/groups.ts';
 import { approvalSentence, tools } from '../../tools/registry.ts';
-import { estimateOf } from '../../tools/routines/routine-steps.ts';
+import { estimateOf, writtenStep } from '../../tools/routines/routine-steps.ts';
 import type { Tool } from '../../tools/tool.ts';
+import { scheduleBeside } from './schedule-with-routine.ts';
 
 /**
  * What a person is asked about a call, and what they decide by, whole: the place, and the command, the difference or
@@ -31,10 +33,13 @@ import type { Tool } from '../../tools/tool.ts';
  */
 export async function approvalOf(
   db: Db,
-  call: Call,
+  made: Call,
   config: Pick<Config, 'FETCH_TIME_ZONE' | 'FETCH_TRIGGER' | 'OWNER_PHONE_NUMBER'>,
   say: Say,
 ): Promise<{ sentence: string; evidence: string }> {
+  const own = currentCall(made);
+  const schedule = await scheduleBeside(db, own);
+  const call = schedule ? { ...own, args: { ...own.args, ...timesOf(schedule.args) } } : own;
   const tool = await toolOfTurn(db, call.turn_id, call.name);
   // arguments have a meaning of ours only for tools of ours: of any other tool, every one is shown as it is
   if (!tools.has(call.name))
@@ -48,8 +53,9 @@ export async function approvalOf(
       // the sentence has shorter ones whole
       ...(path.length > LONGEST_IN_SENTENCE ? [`file ${path}`] : []),
       ...(at && at.hosts.length > 1 ? [`on ${at.hosts.map(visibleLine).join(' or ')}`] : []),
-      ...misleading(call),
-      whatOf({ ...call, args }),
+      ...misleading(call, say),
+      whatOf({ ...call, args }, say),
+      schedule ? argumentsOf(schedule.name, schedule.args) : '',
       await stepsOf(db, call),
       await groupOf(db, call, config),
       await costOf(db, call, config),
@@ -58,6 +64,11 @@ export async function approvalOf(
       .join('\n'),
   };
 }
+
+const timesOf = ({ schedule, timezone }: Record<string, unknown>): Record<string, unknown> => ({
+  schedule,
+  ...(timezone !== undefined && { timezone }),
+});
 
 /** The arguments with names in place of ids: a person knows a schedule, a routine, a task and a memory by its words. */
 async function withNames(
@@ -80,9 +91,9 @@ async function withNames(
 }
 
 /** Warnings about an address that may mislead the person who is asked. */
-const misleading = ({ args }: Call): string[] =>
+const misleading = ({ args }: Call, say: Say): string[] =>
   [args.url, args.from].flatMap((address) =>
-    typeof address === 'string' ? addressWarnings(visibleLine(address)) : [],
+    typeof address === 'string' ? addressWarnings(visibleLine(address), say) : [],
   );
 
 const LONGEST_IN_SENTENCE = 120;
@@ -92,17 +103,17 @@ const MEMORIES = 1_000;
 /** Lines of a deleted file that are shown: its path says what goes, and undo brings it back. */
 const DELETED_LINES = 12;
 
-function whatOf({ name, args, metadata }: Call): string {
+function whatOf({ name, args, metadata }: Call, say: Say): string {
   const { command, cwd, workspace: _, confirm: __, ...rest } = args;
   if (typeof command === 'string') {
-    const folder = typeof cwd === 'string' && cwd !== '.' ? `in the folder ${visibleLine(cwd)}\n` : '';
+    const folder = typeof cwd === 'string' && cwd !== '.' ? `${say('ask.folder', { path: visibleLine(cwd) })}\n` : '';
     return folder + commandEvidence(command);
   }
   if (typeof metadata?.preview !== 'string') return argumentsOf(name, rest);
   const preview = plainDiff(metadata.preview);
   const lines = preview.split('\n');
   if (name !== 'file_delete' || lines.length <= DELETED_LINES) return quotedEvidence(preview);
-  return `${quotedEvidence(lines.slice(0, DELETED_LINES).join('\n'))}\n… and ${lines.length - DELETED_LINES} more lines`;
+  return `${quotedEvidence(lines.slice(0, DELETED_LINES).join('\n'))}\n${say('ask.moreLines', { count: lines.length - DELETED_LINES })}`;
 }
 
 function argumentsOf(name: string, args: Record<string, unknown>): string {
@@ -138,11 +149,9 @@ async function stepsOf(db: Db, call: Call): Promise<string> {
 
 /** Steps of a routine as they are stored, or as the model has just written them. */
 const stepsInWords = (steps: readonly unknown[]): string[] =>
-  steps.flatMap((step, index) => {
-    if (typeof step !== 'object' || step === null) {
-      const named = tools.get(String(step));
-      return [`${index + 1}. ${named ? doing(named, {}) : visibleLine(String(step))}`];
-    }
+  steps.flatMap((asked, index) => {
+    const step = typeof asked === 'string' ? writtenStep(asked) : asked;
+    if (typeof step !== 'object' || step === null) return [`${index + 1}. ${visibleLine(String(step))}`];
     const { tool: wanted = '', name = '', args = {}, ...rest } = step as { [key: string]: unknown };
     const given = args as Record<string, unknown>;
     const tool = tools.get(String(wanted));
@@ -176,9 +185,11 @@ async function costOf(
   { name, args, thread_id }: Call,
   config: Pick<Config, 'FETCH_TIME_ZONE'>,
 ): Promise<string> {
-  if (name !== 'cron_create' || typeof args.workflow !== 'string' || typeof args.schedule !== 'string') return '';
+  if (typeof args.schedule !== 'string' || (name !== 'cron_create' && name !== 'workflow_create')) return '';
   const chatId = await chatOfThread(db, thread_id);
-  const routine = await findRoutine(db, chatId, args.workflow);
+  const routine = Array.isArray(args.steps)
+    ? { id: '', steps: args.steps.map(writtenStep) }
+    : typeof args.workflow === 'string' && (await findRoutine(db, chatId, args.workflow));
   const timeZone = typeof args.timezone === 'string' ? args.timezone : await zoneOf(db, chatId, config);
   const parsed = parseSchedule(args.schedule, timeZone, new Date());
   if (!routine || !parsed.ok) return '';

@@ -11,13 +11,14 @@ import { endedTurn, finishTurn } from '../../store/turns/finish.ts';
 import { ask } from '../../store/turns/questions/ask.ts';
 import { expireQuestion, remindQuestion } from '../../store/turns/questions/decide.ts';
 import { decisionOf } from '../../store/turns/questions/questions.ts';
-import { findCall, settle } from '../../store/turns/steps/calls.ts';
+import { type Call, findCall, settle } from '../../store/turns/steps/calls.ts';
 import { saidInStep } from '../../store/turns/steps/transcript.ts';
 import { turnsEnded } from '../../telemetry/metrics.ts';
 import { addSpan, isTracing } from '../../telemetry/tracing.ts';
 import type { ActivityDeps } from '../activity-deps.ts';
 import { recording } from '../heartbeat.ts';
 import { approvalOf } from './approval.ts';
+import { decidedWithRoutine } from './schedule-with-routine.ts';
 
 /** Short activities on our own store. As local activities they take half the time and a third of the events. */
 export function createRecordActivities(deps: Pick<ActivityDeps, 'db' | 'config' | 'log'>): RecordActivities {
@@ -30,7 +31,9 @@ export function createRecordActivities(deps: Pick<ActivityDeps, 'db' | 'config' 
         call && input.kind === 'approval'
           ? { ...(await approvalOf(db, call, config, say)), intent: await saidInStep(db, input.turnId, call.step) }
           : null;
-      const { title, ...asked } = await ask(db, input, approval, say);
+      const sentenceOf = async (made: Call) => (await approvalOf(db, made, config, say)).sentence;
+      const decided = approval && call ? await decidedWithRoutine(db, call, sentenceOf) : null;
+      const { title, ...asked } = await ask(db, input, approval && { ...approval, decided }, say);
       const shown =
         input.kind === 'approval'
           ? approvedThing(call?.args, config.FETCH_UI_TEXT === 'on')

@@ -54,6 +54,9 @@ export const program = new Command('fetch')
   )
   .version(VERSION, '-V, --version', 'print the version')
   .helpOption('-h, --help', 'print this help')
+  // the group of `help`: every other command names its own
+  .commandsGroup('Every day:')
+  .helpCommand('help [command]', 'Print the help of a command')
   .showHelpAfterError('(fetch --help shows what there is)')
   .exitOverride()
   .configureOutput({

@@ -35,7 +35,7 @@ export const verify = (config: Config): Promise<void> =>
 export function lineOf({ seq, body }: AuditEntry): string {
   const { at, what, by, about = {}, through } = JSON.parse(body) as AuditBody;
   const who = by
-    ? ` by ${[by.role, by.id, by.channel && `on ${by.channel}`, by.standing && `(yes to all: ${by.standing})`].filter(Boolean).join(' ')}`
+    ? ` by ${[by.role, by.id, by.channel && `on ${by.channel}`, by.standing && `(with the answer to ${by.standing})`].filter(Boolean).join(' ')}`
     : '';
   const details = Object.entries(about).map(
     ([name, value]) => `${name}=${Array.isArray(value) ? value.join(',') : value}`,

@@ -1,5 +1,7 @@
+import { capabilitiesOf } from '../../contracts/channels.ts';
+import type { Channel } from '../../contracts/ids.ts';
 import { isTimeZone, nextFirings } from '../cron.ts';
-import type { Language } from '../texts/say.ts';
+import { english, type Language, type Say } from '../texts/say.ts';
 
 /** Preferences of a person in a chat. What is unset is as the settings say. */
 export interface Preferences {
@@ -15,6 +17,8 @@ export interface Preferences {
   /** `22:00-07:00`, by the clock of the time zone */
   quietHours?: string;
   model?: string;
+  /** where the owner wants to be asked, whatever chat a question is of */
+  askOn?: Channel;
 }
 
 /** What nobody asked for: a report on the way, the success of a routine, news and the result of a coding task. */
@@ -102,19 +106,21 @@ export function preferenceLines({ brevity, language }: Preferences): string[] {
 export function preferencesText(
   chosen: Preferences,
   { autonomy, timeZone }: { autonomy: string; timeZone: string },
+  say: Say = english,
 ): string {
-  const levels = {
-    all: 'all',
-    results: 'results, no progress reports',
-    problems: 'questions, failures and results of tasks only',
-  };
+  const { brevity, language, model, notifications, quietHours, askOn } = chosen;
+  const names = new Intl.DisplayNames([say.locale], { type: 'language' });
+  const line = (name: PreferenceName, value: string) => say('pref.line', { name: say(`pref.${name}`), value });
   return [
-    `brevity: ${chosen.brevity ?? 'normal'}`,
-    `language: ${chosen.language ? `${nameOf(chosen.language)} (${chosen.language})` : 'that of each message'}`,
-    `time zone: ${timeZone}${chosen.timeZone ? '' : ' (as for all chats)'}`,
-    `autonomy: ${autonomy}`,
-    `model: ${chosen.model ?? 'as set for all chats'}`,
-    `notifications: ${levels[chosen.notifications ?? 'all']}`,
-    `quiet hours: ${chosen.quietHours ?? 'none'}`,
+    line('brevity', say(`pref.${brevity ?? 'normal'}`)),
+    line('language', language ? `${names.of(language)} (${language})` : say('pref.eachMessage')),
+    line('timeZone', chosen.timeZone ? timeZone : say('pref.allChats', { zone: timeZone })),
+    line('autonomy', autonomy),
+    line('model', model ?? say('pref.usualModel')),
+    line('notifications', say(`pref.${notifications ?? 'all'}`)),
+    line('quietHours', quietHours ?? say('pref.none')),
+    ...(askOn ? [line('askOn', say('pref.alsoOn', { channel: capabilitiesOf(askOn).label }))] : []),
   ].join('\n');
 }
+
+type PreferenceName = Exclude<keyof Preferences, 'writes'> | 'autonomy';

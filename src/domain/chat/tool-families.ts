@@ -12,9 +12,9 @@ interface FamilyFacts {
 
 export const FAMILIES = {
   workspaces: {
-    about: 'create, clone, delete; delete folders',
+    about: 'status, hosts of tasks; create, clone, delete; delete folders',
     words:
-      /\bclone|\b(?:create|make|new|start|set up|delete|remove) (?:(?:a|an|the|my|new|this|that) ){0,2}(?:workspace|project|repo|repository|folder|directory)\b|\bgit@|\.git\b/i,
+      /\bclone|\b(?:create|make|new|start|set up|delete|remove) (?:(?:a|an|the|my|new|this|that) ){0,2}(?:workspace|project|repo|repository|folder|directory)\b|\bgit@|\.git\b|\bhosts?\b/i,
   },
   git: {
     about: 'status, diff, log, commit, branches, undo',
@@ -45,11 +45,10 @@ export const FAMILIES = {
       /\bgroups?\b|\bchats?\b|\b(?:did|have) (?:i|we|you) (?:ever )?(?:say|said|tell|told|talk|talked|write|written|discuss|mention)|\b(?:i|we|you) (?:said|told|talked|discussed|mentioned)\b|\bmessage to\b/i,
   },
   settings: {
-    about: 'preferences, forgetting, hosts of tasks',
+    about: 'preferences, forgetting',
     words:
-      /\bpreferences?\b|\bsettings?\b|\bnotif|\bquiet\b|\btime ?zones?\b|\blanguage\b|\bautonom|\bsupervised\b|\bforget\b|\bhosts?\b/i,
+      /\bpreferences?\b|\bsettings?\b|\bnotif|\bquiet\b|\btime ?zones?\b|\blanguage\b|\bautonom|\bsupervised\b|\bforget\b|\bask me (?:on|by)\b/i,
   },
-  attachments: {},
   skills: {},
 } as const satisfies Record<string, FamilyFacts>;
 
@@ -65,8 +64,6 @@ export interface ChatSituation {
   onGitHub: boolean;
   /** a coding task has not ended */
   taskOpen: boolean;
-  /** a document or a recording came with a message */
-  documents: boolean;
   /** the owner has skills */
   skills: boolean;
 }
@@ -90,7 +87,6 @@ export function openedBy(
   );
   return [
     ...(situation.skills ? ['skills' as const] : []),
-    ...(situation.documents ? ['attachments' as const] : []),
     ...(situation.taskOpen ? ['tasks' as const] : []),
     ...(situation.onGitHub ? ['github' as const, 'git' as const] : []),
     ...Object.entries<FamilyFacts>(FAMILIES).flatMap(([name, facts]) =>

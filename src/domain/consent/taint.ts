@@ -121,32 +121,11 @@ export function unionOf(...lists: ReadonlyArray<readonly Source[]>): Source[] {
   return [...byName.values()].slice(0, MOST_SOURCES);
 }
 
-const SINK_WORDS: Record<Sink, string> = {
-  fetch: 'fetch an address that you did not write and that is not a link on a page that was read',
-  search: 'search the web for words that are not yours',
-  publish: 'put something on GitHub',
-  push: 'push commits to GitHub',
-  message: 'write to another chat',
-  schedule: 'change what runs by itself',
-  routine: 'store or start a workflow',
-  task: 'give words to a coding agent that are not yours',
-  egress: 'reach a new host',
-  memory: 'remember something for later',
-  settings: 'change how I work in this chat',
-  browse: 'click or type on a web page',
-  mcp: 'use a tool of an MCP server',
-  delete: 'delete something',
-  command: 'run a command',
-};
-
 /** Why a person is asked, in a sentence; empty where the question itself says all. */
 export function whyAsked({ sources, asks, each }: CallTaint, say: Say = english): string {
   // the question of a call that always asks names what it fetches, which may be a folder that the person wrote
-  const what = asks
-    .filter((sink) => !each || (sink !== 'fetch' && sink !== 'settings'))
-    .map((sink) => SINK_WORDS[sink])
-    .join(' and ');
-  if (each && sources.length === 0) return what && `This would ${what}, where anybody can read it.`;
+  if (each && sources.length === 0)
+    return asks.some((sink) => sink !== 'fetch' && sink !== 'settings') ? say('ask.anybody') : '';
   const shown = readIn(sources, say);
   const read = shown.length > 0 ? shown : [say('read.unknown')];
   return say('careful.read', { what: say.list(read), count: read.length });

@@ -3,6 +3,7 @@ import type { Verdict } from '../tasks/checks/verdict.ts';
 import { quotedEvidence } from '../text/evidence.ts';
 import { inline, quotation, visible } from '../text/foreign-text.ts';
 import { cut, prefix } from '../text/storable.ts';
+import { english, type Say, type TextKey } from '../texts/say.ts';
 
 /** The words of a shipment: for its pull request, for its agents and for its person. */
 
@@ -114,97 +115,69 @@ export interface ShipmentNames {
   url: string | null;
 }
 
-const withUrl = (text: string, { url }: ShipmentNames): string => (url ? `${text}\n${url}` : text);
-
-/** A message about a pull request. `detail`: a reason, which may hold words of others. */
-export function toldText(what: Told, names: ShipmentNames, detail = ''): string {
-  const { name } = names;
-  const why = detail ? ` ${inline(detail, 500)}` : '';
-  switch (what) {
-    case 'opened':
-      return withUrl(
-        `The pull request ${name} is open. I watch its checks and reviews, for weeks if need be, and write when you are needed.`,
-        names,
-      );
-    case 'not opened':
-      return `The pull request of ${name} was not made.${why}`;
-    case 'merged':
-      return withUrl(`The pull request ${name} is merged.`, names);
-    case 'closed':
-      return withUrl(`The pull request ${name} was closed without a merge. I watch it no longer.`, names);
-    case 'stopped':
-      return withUrl(`I watch the pull request ${name} no longer. It stays open.${why}`, names);
-    case 'watched long enough':
-      return withUrl(
-        `The pull request ${name} has been open for so long that I watch it no longer. Say \`ship\` in its project to go on.`,
-        names,
-      );
-    case 'pushed':
-      return withUrl(`Pushed to ${name}.${why}`, names);
-    case 'rebased':
-      return withUrl(`The pull request ${name} conflicted with its base. Its commits now stand on top of it.`, names);
-    case 'not pushed':
-      return withUrl(`Nothing was pushed to ${name}.${why}`, names);
-    case 'green':
-      return withUrl(`Every check of ${name} has passed.`, names);
-    case 'nothing ran':
-      return withUrl(`No check has run for ${name}.`, names);
-    case 'held':
-      return withUrl(`Checks of ${name} wait for a person on the page, or were cancelled there.`, names);
-    case 'token':
-      return withUrl(
-        `I cannot see ${name} any more: the server does not accept the token. Set a new GH_TOKEN; I try again every hour.`,
-        names,
-      );
-    case 'token again':
-      return withUrl(`The token works again, and I watch ${name} as before.`, names);
-    case 'not merged':
-      return withUrl(`The pull request ${name} was not merged.${why}`, names);
-    case 'working':
-      return `${detail ? `${inline(detail, 200)}: ` : ''}a coding agent works on ${name}.`;
-    case 'no agent':
-      return withUrl(`No coding agent can work on ${name} now, and I try again.${why}`, names);
-  }
-}
-
-const STATES: Record<ShipmentState, string> = {
-  opening: 'is being made',
-  watching: 'is watched',
-  working: 'a coding agent works on it',
-  waiting: 'waits for you',
-  merged: 'is merged',
-  closed: 'is closed',
-  stopped: 'is not watched',
-  failed: 'was not made',
+const TOLD: Record<Exclude<Told, 'working'>, TextKey & `ship.${string}`> = {
+  opened: 'ship.opened',
+  'not opened': 'ship.notOpened',
+  merged: 'ship.merged',
+  closed: 'ship.closed',
+  stopped: 'ship.stopped',
+  'watched long enough': 'ship.long',
+  pushed: 'ship.pushed',
+  rebased: 'ship.rebased',
+  'not pushed': 'ship.notPushed',
+  green: 'ship.green',
+  'nothing ran': 'ship.nothingRan',
+  held: 'ship.held',
+  token: 'ship.token',
+  'token again': 'ship.tokenAgain',
+  'not merged': 'ship.notMerged',
+  'no agent': 'ship.noAgent',
 };
 
+/** A message about a pull request. `detail`: a reason, which may hold words of others. */
+export function toldText(what: Told, { name, url }: ShipmentNames, detail = '', say: Say = english): string {
+  if (what === 'working')
+    return detail ? say('ship.workingOn', { what: inline(detail, 200), name }) : say('ship.working', { name });
+  const why = detail ? ` ${inline(detail, 500)}` : '';
+  const told = (say as (key: TextKey, values: Record<string, string>) => string)(TOLD[what], { name, why });
+  return url && what !== 'not opened' ? `${told}\n${url}` : told;
+}
+
 /** How far it is, for `status`. */
-export const stateText = (state: ShipmentState): string => STATES[state];
+export const stateText = (state: ShipmentState, say: Say = english): string => say(`ship.is.${state}`);
 
 /** The question of a shipment, in our own words. `evidence` is shown below it. */
-export function questionText(about: QuestionAbout, { name }: ShipmentNames, detail = ''): string {
+export function questionText(
+  about: QuestionAbout,
+  { name }: Pick<ShipmentNames, 'name'>,
+  detail = '',
+  say: Say = english,
+): string {
   switch (about) {
     case 'push':
-      return `Push this to ${name}? It was made after text of others was read${detail ? ` (${inline(detail, 200)})` : ''}, and this may be their idea.`;
+      return say('ship.askPush', { name, what: detail ? ` (${inline(detail, 200)})` : '' });
     case 'merge':
-      return `Merge ${name}?${detail ? ` ${inline(detail, 300)}` : ''}`;
+      return say('ship.askMerge', { name, why: detail ? ` ${inline(detail, 300)}` : '' });
     case 'moved':
-      return `Somebody else has pushed to the branch of ${name}${detail ? ` (now ${inline(detail, 60)})` : ''}. Shall I go on from there? With a no I only watch.`;
+      return say('ship.askMoved', { name, what: detail ? say('ship.now', { what: inline(detail, 60) }) : '' });
     case 'passes':
-      return `The agent has worked ${inline(detail, 20)} times on ${name}. May it go on?`;
+      return say('ship.askPasses', { name, count: inline(detail, 20) });
     case 'money':
-      return `Work on ${name} has used up its money (${inline(detail, 60)}). May it spend as much again?`;
+      return say('ship.askMoney', { name, what: inline(detail, 60) });
     case 'circle':
-      return `The same checks of ${name} fail after every attempt, so this may go in circles. Shall the agent try again?`;
+      return say('ship.askCircle', { name });
     case 'outside':
-      return `People who do not belong to the repository have written about ${name}. Shall the agent work on their remarks?`;
+      return say('ship.askOutside', { name });
     case 'stuck':
-      return `The agent has changed nothing for ${name}. How shall it go on? Say it in your own words, or "leave it".`;
+      return say('ship.askStuck', { name });
   }
 }
 
 /** An answer to the question how to go on that means: not at all. */
-export const leavesIt = (words: string): boolean => /^\s*(?:leave it|2|no|nothing|stop)\b/i.test(words);
+export const leavesIt = (words: string): boolean =>
+  /^\s*(?:leave it|2|no|nothing|stop|lass es|nein|nichts|déjalo|nada|deixa|não|laisse|non|rien|छोड़ दो|नहीं)(?![\p{L}\p{M}\p{N}_])/iu.test(
+    words.normalize('NFC'),
+  );
 
 /** What a person decides about a push by: the reply that is put on the page, and the whole difference. */
 export const pushEvidence = ({ said, diff }: { said: string; diff: string }): string =>

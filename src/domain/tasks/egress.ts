@@ -1,5 +1,6 @@
 import { reactionAnswer } from '../consent/reactions.ts';
 import { hostWarnings } from '../text/look-alikes.ts';
+import { english, type Say } from '../texts/say.ts';
 import { MINUTE } from '../time.ts';
 
 /** Hosts that coding tasks ask for: what the person is asked, what an answer means, and what the agent is told. */
@@ -21,8 +22,9 @@ export const isTool = ({ host }: Pick<AskedHost, 'host'>): boolean => host.start
 /** `once`: for some minutes. `never`: a no for the whole project. */
 export type EgressVerdict = 'once' | 'task' | 'project' | 'no' | 'never';
 
-/** The possible answers, in this order. */
-export const EGRESS_OPTIONS = ['once', 'this task', 'this project', 'no'];
+/** The possible answers, in this order. Each must be a word below. */
+export const egressOptions = (say: Say = english): string[] =>
+  (['hosts.once', 'hosts.task', 'hosts.project', 'hosts.no'] as const).map((key) => say(key));
 
 /** Hosts that one question names. An answer holds for these alone. */
 export const HOSTS_NAMED = 12;
@@ -35,19 +37,25 @@ const LONGEST_HOST = 70;
 const SHOWN_END = 30;
 
 const meanings: Record<EgressVerdict, readonly string[]> = {
-  once: ['once', 'just once', 'only once', 'allow once', 'yes once', 'yes, once'],
-  task: ['this task', 'task', 'for this task', 'yes', 'y', 'ok', 'okay', 'allow', 'yes, this task', 'yes this task'],
-  project: [
-    'this project',
-    'project',
-    'always',
-    'for this project',
-    'yes, this project',
-    'yes this project',
-    'this workspace',
+  once: [
+    ...['once', 'just once', 'only once', 'allow once', 'yes once', 'yes, once'],
+    ...['einmal', 'nur einmal', 'una vez', 'solo una vez', 'uma vez', 'só uma vez', 'une fois', 'एक बार'],
   ],
-  no: ['no', 'n', 'nope', 'deny', 'skip', 'no thanks', 'reject'],
-  never: ['never', 'no never', 'no, never', 'never in this project'],
+  task: [
+    ...['this task', 'task', 'for this task', 'yes', 'y', 'ok', 'okay', 'allow', 'yes, this task', 'yes this task'],
+    ...['diese aufgabe', 'ja', 'esta tarea', 'sí', 'si', 'esta tarefa', 'sim', 'cette tâche', 'oui'],
+    ...['यह काम', 'हाँ', 'हां', 'ठीक है'],
+  ],
+  project: [
+    ...['this project', 'project', 'always', 'for this project', 'yes, this project', 'yes this project'],
+    ...['this workspace', 'dieses projekt', 'immer', 'este proyecto', 'siempre', 'este projeto', 'sempre'],
+    ...['ce projet', 'toujours', 'यह प्रोजेक्ट', 'हमेशा'],
+  ],
+  no: [...['no', 'n', 'nope', 'deny', 'skip', 'no thanks', 'reject'], ...['nein', 'não', 'nao', 'non', 'नहीं', 'नही']],
+  never: [
+    ...['never', 'no never', 'no, never', 'never in this project'],
+    ...['nie', 'niemals', 'nunca', 'jamais', 'कभी नहीं'],
+  ],
 };
 const byWord = new Map(
   Object.entries(meanings).flatMap(([verdict, words]) =>
@@ -60,9 +68,10 @@ export function egressVerdict(answer: string): EgressVerdict | null {
   if (answer.length > 100) return null;
   const plain = answer
     .trim()
+    .normalize('NFC')
     .toLowerCase()
     .replace(/\s+/g, ' ')
-    .replace(/(?<![.!])[.!]+$/, '');
+    .replace(/(?<![.!।])[.!।]+$/, '');
   const known = byWord.get(plain);
   if (known) return known;
   const reaction = reactionAnswer(answer.trim());
@@ -78,12 +87,14 @@ const isOpen = ({ port }: Pick<AskedHost, 'port'>): boolean => port === 80;
  * A host for people. A name may carry data in itself, so it is never shortened without saying so; its end says whose it
  * is.
  */
-export function shownHost({ host, port }: AskedHost): string {
-  if (isTool({ host })) return `the MCP tool ${host.slice(MCP_TOOL.length)}`;
+export function shownHost({ host, port }: AskedHost, say: Say = english): string {
+  if (isTool({ host })) return say('hosts.mcpTool', { name: host.slice(MCP_TOOL.length) });
   const name = host.includes(':') ? `[${host}]` : host;
   const cut = name.length - LONGEST_HOST;
   const shown =
-    cut <= 0 ? name : `${name.slice(0, LONGEST_HOST - SHOWN_END)}[${cut} more characters]${name.slice(-SHOWN_END)}`;
+    cut <= 0
+      ? name
+      : `${name.slice(0, LONGEST_HOST - SHOWN_END)}${say('hosts.cut', { count: cut })}${name.slice(-SHOWN_END)}`;
   if (isOpen({ port })) return `http://${shown}`;
   return port === 443 ? shown : `${shown}:${port}`;
 }
@@ -113,51 +124,43 @@ interface HostsAsked {
 }
 
 /** The question, without its choices. */
-export function egressQuestion({ workspace, hosts, more, tools, warnings, own = [] }: HostsAsked): string {
-  const who = `${listed(tools) || 'A program'} in ${workspace}`;
-  const verb = tools.length > 1 ? 'want' : 'wants';
+export function egressQuestion(
+  { workspace, hosts, more, tools, warnings, own = [] }: HostsAsked,
+  say: Say = english,
+): string {
+  const who = say.list(tools) || say('hosts.program');
+  const asked = { who, workspace, count: Math.max(1, tools.length), number: hosts.length };
+  const shown = hosts.map((host) => shownHost(host, say));
   const all =
     hosts.length === 1
-      ? `${who} ${verb} ${shownHost(hosts[0]!)}.`
-      : `${who} ${verb} ${hosts.length} ${hosts.some(isTool) ? 'things' : 'hosts'}:\n${hosts.map((host) => `- ${shownHost(host)}`).join('\n')}`;
-  const rest = more > 0 ? [`It also asked for ${more} more, which stay refused.`] : [];
-  const tool = hosts.some(isTool)
-    ? ['A yes to an MCP tool holds for every call of it, and what it is called with is not shown.']
-    : [];
-  return [all, ...rest, ...warningsAbout(own, hosts), ...tool, ...warnings].join('\n');
+      ? say('hosts.wants', { ...asked, host: shown[0]! })
+      : [say(hosts.some(isTool) ? 'hosts.wantsThings' : 'hosts.wantsHosts', asked), ...shown.map(asItem)].join('\n');
+  const rest = more > 0 ? [say('hosts.more', { count: more })] : [];
+  const tool = hosts.some(isTool) ? [say('hosts.tool')] : [];
+  return [all, ...rest, ...warningsAbout(own, hosts, say), ...tool, ...warnings].join('\n');
 }
 
 /** All that the names of these hosts warn of, in sentences. */
-export function warningsAbout(own: readonly AskedHost[], hosts: readonly AskedHost[]): string[] {
+export function warningsAbout(own: readonly AskedHost[], hosts: readonly AskedHost[], say: Say = english): string[] {
   const misleading = warningsBut(
     own,
     hosts.filter((at) => !isTool(at)),
+    say,
   );
-  const open = hosts.some(isOpen)
-    ? [
-        `${hosts.length > 1 ? 'http:// is' : 'That is'} without encryption: others on the way can read it, and change what comes.`,
-      ]
-    : [];
-  const long = hosts.some(({ host }) => host.length > LONGEST_HOST)
-    ? ['A name as long as this can carry data out by itself.']
-    : [];
+  const open = hosts.some(isOpen) ? [say(hosts.length > 1 ? 'hosts.someOpen' : 'hosts.open')] : [];
+  const long = hosts.some(({ host }) => host.length > LONGEST_HOST) ? [say('hosts.long')] : [];
   return [...misleading, ...open, ...long];
 }
 
+const asItem = (line: string): string => `- ${line}`;
+
 /** The warnings about hosts, without those about servers that the owner's settings name. */
-export const warningsBut = (own: readonly AskedHost[], hosts: readonly AskedHost[]): Set<string> =>
+export const warningsBut = (own: readonly AskedHost[], hosts: readonly AskedHost[], say: Say): Set<string> =>
   new Set(
     hosts
       .filter(({ host, port }) => !own.some((each) => each.host === host && each.port === port))
-      .flatMap(hostWarnings),
+      .flatMap((at) => hostWarnings(at, say)),
   );
-
-const listed = (names: readonly string[]): string =>
-  names.length < 2 ? (names[0] ?? '') : `${names.slice(0, -1).join(', ')} and ${names.at(-1)}`;
-
-/** The note below the choices. */
-export const HOW_TO_ANSWER =
-  'Answer with a number or a word; "never" says no for the whole project. Until a yes, nothing is sent there.';
 
 /** Words for the agent. They name no setting: it cannot change one. */
 export const egressWords = {
@@ -182,7 +185,7 @@ export const egressWords = {
 
 /** The message to an agent whose session resumes after the answer. */
 export function egressAnswer(hosts: readonly AskedHost[], verdict: EgressVerdict): string {
-  const names = listed(hosts.map(shownHost));
+  const names = english.list(hosts.map((host) => shownHost(host)));
   if (!isAllowing(verdict))
     return `You were interrupted, because a program asked for ${names}. The person said no. Go on without it, or say what is missing.`;
   const how = { once: ' for the next minutes', task: ' for this task', project: ' for this project' }[

@@ -1,6 +1,7 @@
 import { moneyText, tokensText } from '../model/price-book.ts';
 import { blockQuote, codeFence, inline, visible } from '../text/foreign-text.ts';
 import { cut, prefix } from '../text/storable.ts';
+import { sayAgain } from '../texts/again.ts';
 import { english, type Say } from '../texts/say.ts';
 import type { Verdict } from './checks/verdict.ts';
 import { shownHost } from './egress.ts';
@@ -109,15 +110,15 @@ export function reportText(report: Report, say: Say = english): string {
     said.trim() && blockQuote(said),
     result.problem ?? '',
     unheardText(report.unheard ?? [], say),
-    ...(saysMore(report) ? [inline(report.reason, 1_000)] : []),
+    ...(saysMore(report) ? [inline(sayAgain(report.reason, say), 1_000)] : []),
     result.verdict?.reasons.join('\n'),
     failedTests(report, say),
     changesText(report, say),
-    untestedText(report),
-    testedByText(report),
+    untestedText(report, say),
+    testedByText(report, say),
     ...(report.planned ? [say('report.planned')] : []),
-    reachedText(report.reached ?? []),
-    refusedText(report.refused ?? []),
+    reachedText(report.reached ?? [], say),
+    refusedText(report.refused ?? [], say),
     `${duration(report.seconds)}${waitedText(report, say)}${spentText(report.spent, say)}.`,
     picturesText(result.pictures ?? [], say),
   ];
@@ -211,13 +212,16 @@ const withOwnBranch = (text: string): string =>
     .replaceAll(/\b[Bb]ranch fetch\/tsk_[\w-]+/g, (found) => `${found.startsWith('B') ? 'A' : 'a'} branch of its own`)
     .replaceAll(/\bfetch\/tsk_[\w-]+/g, 'a branch of its own');
 
-const untestedText = ({ state, result: { tests, untested } }: Report): string =>
-  !tests && state === 'completed' && untested ? `Why no tests were run: ${untested}.` : '';
+const untestedText = ({ state, result: { tests, untested } }: Report, say: Say): string =>
+  !tests && state === 'completed' && untested ? say('report.untested', { why: untested }) : '';
 
 /** A proposal for the profile of the project: the person takes it over by saying it. */
-const testedByText = ({ workspace, result: { testedBy } }: Report): string =>
+const testedByText = ({ workspace, result: { testedBy } }: Report, say: Say): string =>
   testedBy
-    ? `Its agent tested with ${code(testedBy)}. To have me do that, too, say: ${workspace} is tested by ${inline(testedBy, 100)}`
+    ? say('report.testedBy', {
+        command: code(testedBy),
+        words: `${workspace} is tested by ${inline(testedBy, 100)}`,
+      })
     : '';
 
 function failedTests({ result: { tests } }: Report, say: Say): string {
@@ -256,31 +260,35 @@ export const hasNoTests = (output: string): boolean =>
 
 const HOSTS_SHOWN = 8;
 
-function reachedText(reached: NonNullable<Report['reached']>): string {
+function reachedText(reached: NonNullable<Report['reached']>, say: Say): string {
   if (reached.length === 0) return '';
-  const shown = reached
-    .slice(0, HOSTS_SHOWN)
-    .map((one) => `${shownHost(one)} (${size(one.sent)} out, ${size(one.received)} in)`);
+  const shown = reached.slice(0, HOSTS_SHOWN).map((one) =>
+    say('report.sizes', {
+      host: shownHost(one, say),
+      sent: size(one.sent, say),
+      received: size(one.received, say),
+    }),
+  );
   const more = reached.slice(HOSTS_SHOWN);
-  const rest =
-    more.length > 0 ? [`and ${more.length} more (${size(more.reduce((sum, { sent }) => sum + sent, 0))} out)`] : [];
-  return `Reached: ${[...shown, ...rest].join(', ')}.`;
+  const sent = more.reduce((sum, each) => sum + each.sent, 0);
+  const rest = more.length > 0 ? [say('report.moreHosts', { count: more.length, sent: size(sent, say) })] : [];
+  return say('report.reached', { hosts: [...shown, ...rest].join(', ') });
 }
 
-function refusedText(refused: NonNullable<Report['refused']>): string {
+function refusedText(refused: NonNullable<Report['refused']>, say: Say): string {
   if (refused.length === 0) return '';
-  const shown = refused
-    .slice(0, HOSTS_SHOWN)
-    .map(
-      (one) =>
-        `${one.port === 0 ? 'other hosts' : shownHost(one)}${one.refused === 1 ? '' : ` (${one.refused} times)`}`,
-    );
+  const shown = refused.slice(0, HOSTS_SHOWN).map((one) => {
+    const host = one.port === 0 ? say('report.otherHosts') : shownHost(one, say);
+    return one.refused === 1 ? host : say('report.times', { host, count: one.refused });
+  });
   const more = refused.length - shown.length;
-  return `Refused: ${[...shown, ...(more > 0 ? [`and ${more} more`] : [])].join(', ')}.`;
+  return say('report.refused', {
+    hosts: [...shown, ...(more > 0 ? [say('report.more', { count: more })] : [])].join(', '),
+  });
 }
 
-function size(bytes: number): string {
-  if (bytes < 1_000) return `${bytes} bytes`;
+function size(bytes: number, say: Say): string {
+  if (bytes < 1_000) return say('report.bytes', { count: bytes });
   return bytes < 1_000_000 ? `${Math.round(bytes / 1_000)} kB` : `${(bytes / 1_000_000).toFixed(1)} MB`;
 }
 

@@ -1,3 +1,5 @@
+import { english, type Say } from '../texts/say.ts';
+
 /** Words about scripts that an agent proposes for the image of a workspace. */
 
 /** Most scripts that one task may ask about. */
@@ -21,8 +23,8 @@ export function setupAnswer(outcome: SetupOutcome): string {
 }
 
 /** The question to the person. */
-export const setupQuestion = (task: { harness: string; workspace: string }, warnings: readonly string[]): string =>
-  [
-    `May this script of ${task.harness} be part of the image of ${task.workspace}? It runs once, as root, while the image is built: with the network of this machine, and without its files. Every later task in ${task.workspace} gets the image.`,
-    ...warnings,
-  ].join('\n');
+export const setupQuestion = (
+  task: { harness: string; workspace: string },
+  warnings: readonly string[],
+  say: Say = english,
+): string => [say('setup.may', { agent: task.harness, workspace: task.workspace }), ...warnings].join('\n');

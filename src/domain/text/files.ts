@@ -56,7 +56,7 @@ const WORDS: Record<FileShown['kind'], string> = {
 
 function documentText({ id, name }: FileShown, text: string, mostChars: number): string {
   const begin = prefix(text, mostChars);
-  const read = `read on with read_attachment {"id":"${id}","offset":${begin.length}}`;
+  const read = `read on with read_output {"callId":"${id}","offset":${begin.length}}`;
   const shown = begin === text ? text : `${begin}\n[cut at ${begin.length} of ${text.length} characters; ${read}]`;
   return `[the text of ${named({ name, kind: 'document' })}]\n${quotation(shown)}`;
 }

@@ -1,3 +1,5 @@
+import { english, type Say } from '../texts/say.ts';
+
 /**
  * Warnings about an address that may mislead the person who is asked about it. They are shown beside the address, in
  * sentences, and decide nothing.
@@ -45,28 +47,28 @@ const ENDS = new Set(['com', 'org', 'net', 'io', 'dev', 'ai', 'app', 'edu', 'gov
 const USUAL_PORTS = new Set([22, 80, 443]);
 
 /** The warnings about a host. `port`: null where it does not matter. */
-export function hostWarnings({ host, port }: { host: string; port: number | null }): string[] {
+export function hostWarnings({ host, port }: { host: string; port: number | null }, say: Say = english): string[] {
   const name = host
     .toLowerCase()
     .replace(/^\[|\]$/g, '')
     .replace(/(?<!\.)\.$/, '');
-  const odd = port === null || USUAL_PORTS.has(port) ? [] : [`Port ${port} is an unusual one.`];
+  const odd = port === null || USUAL_PORTS.has(port) ? [] : [say('address.port', { port })];
   // also 2130706433, 0x7f.1 and 017700000001, which programs read as addresses
   if (name.includes(':') || /^(?:0x[\da-f]*|\d+)(?:\.(?:0x[\da-f]*|\d+)){0,3}$/.test(name))
-    return [`${shown(name)} is a number and no name: nothing says whose it is.`, ...odd];
+    return [say('address.number', { host: shown(name) }), ...odd];
   const labels = name.split('.');
   const other = labels.some((label) => label.startsWith('xn--')) || /[^\x20-\x7e]/.test(name);
-  const foreign = other ? [`${shown(name)} has letters of another alphabet, which may look like others.`] : [];
-  return [...foreign, ...brandWarnings(name, labels), ...odd];
+  const foreign = other ? [say('address.letters', { host: shown(name) })] : [];
+  return [...foreign, ...brandWarnings(name, labels, say), ...odd];
 }
 
-function brandWarnings(name: string, labels: readonly string[]): string[] {
+function brandWarnings(name: string, labels: readonly string[], say: Say): string[] {
   const last = labels.length - 1;
   const owner = labels.slice(-2).join('.');
   for (const [brand, own] of Object.entries(BRANDS)) {
     if (own.some((domain) => name === domain || name.endsWith(`.${domain}`))) return [];
     if (labels.some((label) => resembles(label, brand)))
-      return [`${shown(name)} is not ${own[0]}: the end of its name says whose it is (${shown(owner)}).`];
+      return [say('address.brand', { host: shown(name), known: own[0]!, owner: shown(owner) })];
   }
   // `com.au` is such an end as a whole
   const inside = labels.findIndex(
@@ -75,7 +77,11 @@ function brandWarnings(name: string, labels: readonly string[]): string[] {
   return inside < 0
     ? []
     : [
-        `${shown(name)} only looks like ${shown(labels.slice(0, inside + 1).join('.'))}: the end of its name says whose it is (${shown(owner)}).`,
+        say('address.looks', {
+          host: shown(name),
+          known: shown(labels.slice(0, inside + 1).join('.')),
+          owner: shown(owner),
+        }),
       ];
 }
 
@@ -104,14 +110,14 @@ function isOneLetterOff(part: string, brand: string): boolean {
 }
 
 /** The warnings about a web address, as it is written. */
-export function addressWarnings(address: string): string[] {
+export function addressWarnings(address: string, say: Say = english): string[] {
   const [, userinfo, host = '', port] =
     /^[a-z][a-z0-9+.-]{0,20}:\/\/(?:([^/?#]*)@)?(\[[^\]/?#]*\]|[^:/?#@]*)(?::(\d{1,5}))?/i.exec(
       address.slice(0, 2000),
     ) ?? [];
   if (host === '') return [];
-  const before = userinfo === undefined ? [] : [`What stands before the @ is no address. It leads to ${shown(host)}.`];
-  return [...before, ...hostWarnings({ host, port: port === undefined ? null : Number(port) })];
+  const before = userinfo === undefined ? [] : [say('address.at', { host: shown(host) })];
+  return [...before, ...hostWarnings({ host, port: port === undefined ? null : Number(port) }, say)];
 }
 
 const shown = (name: string): string => (name.length <= 70 ? name : `…${name.slice(-69)}`);

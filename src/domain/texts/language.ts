@@ -19,9 +19,9 @@ const CLEAR: Record<Language, string> = {
 const USUAL: Record<Language, string> = {
   en: 'a an and as no or by be so we you new is are was of to in on for with my me it its this that these there can could do does you i not if from make show run fix add write read list delete remove every when why who but have has at',
   de: 'der die das den dem des ein eine einen einem einer und ist sind war im in an auf für mit mein meine meinen mir mich es dies diese dieses dass kann können du wir wenn von aus zu zum zur was wer wie wo warum alle jeden jede lösch lösche lies füge noch mal schon wieder gerade heute morgen',
-  es: 'el la los las un una unos unas o todo y es son del de en con por para mi mis me lo que este esta esto estos si cuando quién no se al más hay crea arregla borra escribe lee añade ejecuta cada hoy mañana está favor',
-  pt: 'o os as um uma uns umas no é são do da dos das de em na com por para meu minha isso este esta isto se quando quem que mais há tem cria crie arruma conserta apaga escreve escreva leia adiciona roda rode cada todo hoje amanhã está favor',
-  fr: 'le la les un une des en son par et est sont du de dans sur avec pour mon ma mes me ce cette ces ça que qui si quand où comment pourquoi ne pas il elle tu nous crée corrige supprime écris lis ajoute lance chaque aujourd’hui demain aux au',
+  es: 'el la los las un una unos unas a o todo y tu es son del de en con por para mi mis me lo que este esta esto estos si cuando quién no se al más hay crea arregla borra escribe lee añade ejecuta cada hoy mañana está favor',
+  pt: 'a o os as um uma uns umas posso no é são do da dos das de em na com por para meu minha isso este esta isto se quando quem que mais há tem cria crie arruma conserta apaga escreve escreva leia adiciona roda rode cada todo hoje amanhã está favor',
+  fr: 'le la les un une des y en son par et est sont du de dans sur avec pour mon ma mes me ce cette ces ça que qui si quand où comment pourquoi ne pas il elle tu nous crée corrige supprime écris lis ajoute lance chaque aujourd’hui demain aux au',
   hi: '',
 };
 

@@ -6,7 +6,7 @@ import { type Asked, type Meaning, meaningOf } from '../../domain/chat/words/rep
 import { mayApprove, maySpend, mayTrust } from '../../domain/consent/policy.ts';
 import { egressVerdict, isAllowing } from '../../domain/tasks/egress.ts';
 import { inline } from '../../domain/text/foreign-text.ts';
-import type { Say } from '../../domain/texts/say.ts';
+import { english, type Say } from '../../domain/texts/say.ts';
 import { chosenIn } from '../../store/chats/preferences.ts';
 import type { ThreadTransaction } from '../../store/chats/thread-transaction.ts';
 import { isAboutHosts, settleHosts } from '../../store/kennel/questions/egress-questions.ts';
@@ -33,8 +33,8 @@ interface Answerer {
 }
 
 /** How a question about hosts is answered. */
-const howToAnswerHosts = ({ options }: Pick<Question, 'options'>): string =>
-  `Answer with ${options.slice(0, -1).join(', ')} or ${options.at(-1)}.`;
+const howToAnswerHosts = ({ options }: Pick<Question, 'options'>, say: Say): string =>
+  say('hosts.oneOf', { options: new Intl.ListFormat(say.locale, { type: 'disjunction' }).format(options) });
 
 /**
  * Answers a question about hosts, and stores the rules with it. `unclear`: the words are no verdict. `reply`: this
@@ -44,14 +44,13 @@ async function answerHosts(
   tx: ThreadTransaction,
   question: Question,
   answer: string,
-  { by, approver }: Answerer,
+  { by, approver, say }: Answerer & { say: Say },
 ): Promise<'answered' | 'unclear' | { reply: string }> {
   const verdict = egressVerdict(answer);
   if (verdict === null) return 'unclear';
-  if ((verdict === 'project' || verdict === 'never') && !mayTrust(by))
-    return { reply: 'Only the owner can decide for the whole project. Say once, this task or no.' };
+  if ((verdict === 'project' || verdict === 'never') && !mayTrust(by)) return { reply: say('hosts.owner') };
   if (approver && isAllowing(verdict) && !mayApprove('DANGEROUS', await approver(tx.now, question.turn_id)))
-    return { reply: 'Only the owner, or the person who asked for this, may allow it. It waits for one of them.' };
+    return { reply: say('hosts.asker') };
   await settleHosts(tx.now, question, { answer, by });
   await answerQuestion(tx, question, answer, by);
   return 'answered';
@@ -199,16 +198,16 @@ async function hostsAnswered(tx: ThreadTransaction, question: Question, text: st
   const answered = await answerHosts(tx, question, text, reply);
   if (answered === 'unclear')
     return {
-      unclear: `This is still open, and nothing is sent there before a yes:\n${list([question])}\n${howToAnswerHosts(question)}`,
+      unclear: [reply.say('hosts.stillOpen'), list([question]), howToAnswerHosts(question, reply.say)].join('\n'),
     };
   return answered === 'answered' ? { answer: arrivalOf(question, reply.inboxId, 'answered'), question } : answered;
 }
 
 /** A program's answer about hosts must be a verdict. */
 async function requireVerdict(tx: ThreadTransaction, question: Question, text: string, by: DecidedBy): Promise<void> {
-  const answered = await answerHosts(tx, question, text, { by });
+  const answered = await answerHosts(tx, question, text, { by, say: english });
   if (answered !== 'answered')
-    throw new IntakeError('invalid', answered === 'unclear' ? howToAnswerHosts(question) : answered.reply);
+    throw new IntakeError('invalid', answered === 'unclear' ? howToAnswerHosts(question, english) : answered.reply);
 }
 
 async function decide(
@@ -229,7 +228,7 @@ async function decide(
   if ((remember || always || inProject) && !mayTrust(by)) return { reply: say('owner.all') };
   if (always === 'asked' && asksAnyway && grantable.length === 0) return { reply: say('answer.eachTime') };
   if (inProject) {
-    const refused = await notInProject(tx, question, approver !== undefined);
+    const refused = await notInProject(tx, question, { shared: approver !== undefined, say });
     if (refused) return { reply: refused };
   }
   // a permanent permission covers only what was asked about
@@ -242,29 +241,31 @@ async function decide(
   )
     return { reply: say(tainted ? 'owner.tainted' : 'owner.asker') };
   await decideQuestion(tx, question, { ...answer, remember, always: sinks }, by);
-  if (await isOfWaitingSchedule(tx.now, question)) return { reply: scheduleDecided(question, decision) };
+  if (await isOfWaitingSchedule(tx.now, question)) return { reply: scheduleDecided(question, decision, say) };
   return { answer: arrivalOf(question, reply.inboxId, decision), question };
 }
 
 /** Why nothing can be allowed for the project; null when it can. */
-async function notInProject(tx: ThreadTransaction, { call_id }: Question, shared: boolean): Promise<string | null> {
-  if (shared) return 'In a group I ask each time. Answer yes or no.';
+async function notInProject(
+  tx: ThreadTransaction,
+  { call_id }: Question,
+  { shared, say }: { shared: boolean; say: Say },
+): Promise<string | null> {
+  if (shared) return say('answer.inGroup');
   const { autonomy } = await chosenIn(tx.now, tx.chatId);
-  if (autonomy === 'supervised')
-    return 'In a supervised chat I ask each time. Answer yes or no, and say "judged" to change that.';
-  if (autonomy === 'autonomous')
-    return 'In an autonomous chat I ask only after text of others, and then each time. Answer yes or no.';
-  return (await kindOfCall(tx.now, call_id)) ? null : 'This is asked each time. Answer yes or no.';
+  if (autonomy === 'supervised') return say('answer.inSupervised');
+  if (autonomy === 'autonomous') return say('answer.inAutonomous');
+  return (await kindOfCall(tx.now, call_id)) ? null : say('answer.eachTime');
 }
 
 /** No turn or task waits for this answer: the schedule looks at it when it is to run again. */
 const isOfWaitingSchedule = async (tx: Tx, { budget, task_id, turn_id }: Question): Promise<boolean> =>
   budget !== null && !budget.workflowId && task_id === null && !(await isTurnRunning(tx, turn_id));
 
-const scheduleDecided = ({ budget }: Question, decision: 'allow' | 'deny'): string =>
-  decision === 'allow'
-    ? 'It may spend more. It runs again at its next time.'
-    : `It spends no more, and runs again when the ${budget!.period.length > 'YYYY-MM'.length ? 'day' : 'month'} is over.`;
+function scheduleDecided({ budget }: Question, decision: 'allow' | 'deny', say: Say): string {
+  if (decision === 'allow') return say('answer.spendMore');
+  return say('answer.spendNoMore', { period: budget!.period.length > 'YYYY-MM'.length ? 'day' : 'month' });
+}
 
 function arrivalOf(
   { id, task_id, shipment_id, budget }: Question,

@@ -42,7 +42,7 @@ export interface Intake {
   consoleThread(): Promise<ThreadRecord>;
   /** Begins a new conversation in a session, as `/new` does; a session whose turn runs is a conflict. */
   clearSession(threadId: string): Promise<void>;
-  /** The same, and it is no session until somebody writes in its chat again. */
+  /** The same, and hides the session until the next message of its chat. */
   deleteSession(threadId: string): Promise<void>;
   /** Background tasks, each on its own thread. */
   background: Background;

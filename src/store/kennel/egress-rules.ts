@@ -197,15 +197,23 @@ const inMs = (ms: number) => sql<Date>`now() + ${ms} * interval '1 millisecond'`
 
 const REFUSED_SHOWN = 10;
 
-/**
- * Which hosts the tasks of a chat may reach. `named`: programs of its projects chose the names of some of these hosts.
- */
+/** Which hosts the tasks of a chat may reach. */
+export const egressOfChat = async (db: Db | Tx, config: Listed, chatId: string): Promise<EgressText> =>
+  await egressText(db, config, await workspacesOfChat(db, chatId));
+
+/** `named`: programs of the workspaces chose the names of some of the hosts. */
+interface EgressText {
+  text: string;
+  named: boolean;
+}
+type Listed = { FETCH_KENNEL_EGRESS: string };
+
+/** Which hosts the tasks in these workspaces may reach. */
 export async function egressText(
   db: Db | Tx,
-  { FETCH_KENNEL_EGRESS }: { FETCH_KENNEL_EGRESS: string },
-  chatId: string,
-): Promise<{ text: string; named: boolean }> {
-  const workspaces = await workspacesOfChat(db, chatId);
+  { FETCH_KENNEL_EGRESS }: Listed,
+  workspaces: ReadonlyArray<{ host: string; name: string }>,
+): Promise<EgressText> {
   const parts = await Promise.all(workspaces.map((workspace) => workspaceText(db, workspace)));
   const listed = membersOf(FETCH_KENNEL_EGRESS);
   const everywhere = listed.length > 0 ? [`Every task may reach ${listed.join(', ')}.`] : [];
@@ -216,10 +224,7 @@ export async function egressText(
   };
 }
 
-async function workspaceText(
-  db: Db | Tx,
-  { host, name }: { host: string; name: string },
-): Promise<{ text: string; named: boolean }> {
+async function workspaceText(db: Db | Tx, { host, name }: { host: string; name: string }): Promise<EgressText> {
   const rules = (await rulesOfWorkspaces(db, host, [name])).filter(({ over }) => !over);
   const latest = rules.filter((rule, at) => rules.findIndex((one) => keyOf(one) === keyOf(rule)) === at);
   const refused = await refusalsIn(db, host, name, REFUSED_SHOWN);

@@ -49,6 +49,13 @@ export async function listPlaces(db: Db | Tx): Promise<Place[]> {
   });
 }
 
+/** The other chats in which something is scheduled. */
+export async function placesWithCrons(db: Db, except: string): Promise<Place[]> {
+  const rows = await db.selectFrom('crons').select('chat_id').distinct().where('chat_id', '!=', except).execute();
+  const chats = new Set(rows.map(({ chat_id }) => chat_id));
+  return (await listPlaces(db)).filter(({ chatId }) => chats.has(chatId));
+}
+
 interface NamedPlace {
   name: string;
   channel: Channel;

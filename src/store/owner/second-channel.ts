@@ -48,6 +48,8 @@ export interface OwnersChat {
   id: string;
   channel: Channel;
   writtenAt: Date;
+  /** where the owner wants to be asked */
+  askOn: Channel | null;
 }
 
 /** Most chats that are looked through for the owner's. */
@@ -57,7 +59,7 @@ const MOST_CHATS = 200;
 export async function ownersChats(db: Db, config: { OWNER_PHONE_NUMBER?: string | undefined }): Promise<OwnersChat[]> {
   const rows = await db
     .selectFrom('chats')
-    .select(['id', 'channel', 'last_activity_at as writtenAt'])
+    .select(['id', 'channel', 'last_activity_at as writtenAt', sql<Channel | null>`preferences->>'askOn'`.as('askOn')])
     .where('channel', 'in', SENDING)
     .orderBy('last_activity_at', 'desc')
     .limit(MOST_CHATS)

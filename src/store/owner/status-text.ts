@@ -66,7 +66,7 @@ export async function statusText(
   }
   for (const shipment of await openShipments(tx, chatId)) {
     const { name, url } = namesOf(shipment);
-    lines.push(`Pull request ${name} ${stateText(shipment.state)}${url ? `: ${url}` : ''} (\`ship stop\` ends that)`);
+    lines.push(say('ship.state', { name, state: stateText(shipment.state, say), url: url ? `: ${url}` : '' }));
   }
   const place = await workspaceLine(tx, chatId, say);
   if (place) lines.push(place);

@@ -1,6 +1,7 @@
 import { type Selectable, sql } from 'kysely';
 import type { RoutineStep } from '../../contracts/routine.ts';
 import type { Source } from '../../contracts/taint.ts';
+import { currentCall } from '../../domain/chat/former-tools.ts';
 import { type Db, json, nullIfTaken, type Tx } from '../postgres/database.ts';
 import type { RoutineTable } from '../schema/tables/routines.ts';
 
@@ -38,18 +39,29 @@ export async function insertRoutine(
   return (await db.selectFrom('routines').selectAll().where('id', '=', routine.id).executeTakeFirst()) ?? null;
 }
 
-export const listRoutines = (db: Db | Tx, chatId: string): Promise<Routine[]> =>
-  db
+export async function listRoutines(db: Db | Tx, chatId: string): Promise<Routine[]> {
+  const rows = await db
     .selectFrom('routines')
     .selectAll()
     .where('chat_id', '=', chatId)
     .where('automation', '=', false)
     .orderBy(sql`lower(name)`)
     .execute();
+  return rows.map(current);
+}
+
+/** A routine whose steps have the names of today. */
+const current = (routine: Routine): Routine => ({
+  ...routine,
+  steps: routine.steps.map(({ tool, ...step }) => {
+    const { name, args } = currentCall({ name: tool, args: step.args });
+    return { ...step, tool: name, args };
+  }),
+});
 
 /** By id or by name, in any case. */
-export const findRoutine = (db: Db, chatId: string, idOrName: string): Promise<Routine | undefined> =>
-  db
+export async function findRoutine(db: Db, chatId: string, idOrName: string): Promise<Routine | undefined> {
+  const found = await db
     .selectFrom('routines')
     .selectAll()
     .where('chat_id', '=', chatId)
@@ -60,10 +72,14 @@ export const findRoutine = (db: Db, chatId: string, idOrName: string): Promise<R
       ]),
     )
     .executeTakeFirst();
+  return found && current(found);
+}
 
 /** Of any chat. */
-export const findRoutineById = (db: Db, id: string): Promise<Routine | undefined> =>
-  db.selectFrom('routines').selectAll().where('id', '=', id).executeTakeFirst();
+export async function findRoutineById(db: Db, id: string): Promise<Routine | undefined> {
+  const found = await db.selectFrom('routines').selectAll().where('id', '=', id).executeTakeFirst();
+  return found && current(found);
+}
 
 /** Null when the name is taken in this chat. */
 export async function changeRoutine(

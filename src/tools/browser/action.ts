@@ -4,7 +4,7 @@ import { inline } from '../../domain/text/foreign-text.ts';
 import { defineTool, type ToolContext } from '../tool.ts';
 import { common, inBrowser } from './in-browser.ts';
 import { readOutcome } from './open.ts';
-import { pageIn, READ_PAGE } from './page.ts';
+import { pageIn, READ_PAGE, whyNot } from './page.ts';
 
 /** Doing something on the page that is open. */
 
@@ -12,12 +12,26 @@ const SCROLL_PIXELS = '600';
 const LONGEST_TEXT = 2000;
 const MAX_REF = 1_000_000;
 const MAX_COORDINATE = 10_000;
+/** `Enter`, `Control+a`, `x`; an option of the program is no key */
+const KEY = /^(?!-.)\S{1,40}$/;
 
 const coordinate = z.int().min(0).max(MAX_COORDINATE).optional();
 
 const actionArguments = z
   .strictObject({
-    action: z.enum(['click', 'type', 'scroll_down', 'scroll_up', 'back', 'forward']),
+    action: z.enum([
+      'click',
+      'type',
+      'append',
+      'press',
+      'select',
+      'scroll_down',
+      'scroll_up',
+      'back',
+      'forward',
+      'reload',
+      'close',
+    ]),
     ref: z.int().min(1).max(MAX_REF).optional().describe('Number of the element'),
     text: z.string().max(LONGEST_TEXT).optional(),
     x: coordinate,
@@ -27,8 +41,10 @@ const actionArguments = z
     const wrong = (message: string) => issue.addIssue({ code: 'custom', message });
     if (action === 'click' && ref === undefined && (x === undefined || y === undefined))
       wrong('click needs ref, or x and y');
-    if (action === 'type' && ref === undefined) wrong('type needs ref');
-    if (action === 'type' && !text?.trim()) wrong('type needs text');
+    const writes = action === 'type' || action === 'append' || action === 'select';
+    if (writes && ref === undefined) wrong(`${action} needs ref`);
+    if (writes && !text?.trim()) wrong(`${action} needs text`);
+    if (action === 'press' && !KEY.test(text ?? '')) wrong('press needs a key as text, such as Enter');
     if (text?.includes('\0')) wrong('text must not contain null characters');
   });
 type Action = z.output<typeof actionArguments>;
@@ -44,6 +60,12 @@ function commandsOf({ action, ref, text = '', x, y }: Action): BrowserCommand[] 
       ];
     case 'type':
       return [['fill', `@e${ref}`, text]];
+    case 'append':
+      return [['type', `@e${ref}`, text]];
+    case 'select':
+      return [['select', `@e${ref}`, text]];
+    case 'press':
+      return [['press', text]];
     case 'scroll_down':
     case 'scroll_up':
       return [['scroll', action === 'scroll_down' ? 'down' : 'up', SCROLL_PIXELS]];
@@ -52,7 +74,9 @@ function commandsOf({ action, ref, text = '', x, y }: Action): BrowserCommand[] 
   }
 }
 
-const moves = (action: Action['action']): boolean => action === 'scroll_down' || action === 'scroll_up';
+const moves = (action: Action['action']): boolean => ['scroll_down', 'scroll_up', 'close'].includes(action);
+/** What may begin a navigation. */
+const leads = (action: Action['action']): boolean => !moves(action) && action !== 'type' && action !== 'append';
 /**
  * What a click begins, such as a navigation, has time to end. The old page is still loaded just after a click, so a
  * wait for that alone ends too early.
@@ -73,27 +97,29 @@ export const browserAction = defineTool({
   // mean
   sent: ({ action }) => (moves(action) ? {} : null),
   description:
-    'Act on the page in the browser, by the numbers of the last snapshot; type replaces the text of a field. Returns the page afterwards.',
+    'Act on the page in the browser, by the numbers of the last snapshot; type replaces the text of a field, append adds to it. Returns the page afterwards.',
   schema: actionArguments,
   danger: 'MODERATE',
   // a click may buy something
   effect: 'once',
-  asks: ({ action }, at) => `${WORDS[action]} on the page in the browser${at}?`,
+  asks: ({ action }, at, say) => say(`ask.${action}`, { at }),
   preview: (args, context) => previewOf(args, context),
   summarise: ({ action }) => action,
   run: (args, context) =>
     inBrowser(context, async ({ browsers, owner, onProgress, signal }) => {
       const doing = commandsOf(args);
-      const settle = moves(args.action) || args.action === 'type' ? [] : SETTLE;
-      const { answers, ...rest } = await browsers.run(owner, [...doing, ...settle, ...READ_PAGE], {
+      const reading = args.action === 'close' ? [] : [...(leads(args.action) ? SETTLE : []), ...READ_PAGE];
+      const { answers, ...rest } = await browsers.run(owner, [...doing, ...reading], {
         opens: null,
         bail: false,
         onProgress,
         signal,
       });
       const failed = answers.slice(0, doing.length).find(({ success }) => !success);
-      const outcome = readOutcome({ answers, ...rest }, context.config.FETCH_BROWSER_IDLE_MINUTES);
       if (failed) return { ok: false, output: whyNot(args, failed.error ?? ''), metadata: { action: args.action } };
+      if (args.action === 'close')
+        return { ok: true, output: 'The page is closed.', metadata: { action: args.action } };
+      const outcome = readOutcome({ answers, ...rest }, context.config.FETCH_BROWSER_IDLE_MINUTES);
       return { ...outcome, metadata: { action: args.action, ...outcome.metadata } };
     }),
 });
@@ -101,17 +127,16 @@ export const browserAction = defineTool({
 const WORDS: Record<Action['action'], string> = {
   click: 'Click',
   type: 'Type',
+  append: 'Type',
+  press: 'Press',
+  select: 'Choose',
   scroll_down: 'Scroll down',
   scroll_up: 'Scroll up',
   back: 'Go back',
   forward: 'Go forward',
+  reload: 'Load again',
+  close: 'Close',
 };
-
-function whyNot({ ref }: Action, error: string): string {
-  if (/unknown ref/i.test(error))
-    return `There is no element ${ref} on the page now. Numbers change when another page is opened: look with browser_snapshot.`;
-  return `That was not done: ${inline(error) || 'the browser gave no reason.'}`;
-}
 
 /** The subject of the approval: the element in the words of the page, and all of the text. */
 async function previewOf(args: Action, context: ToolContext): Promise<string | null> {

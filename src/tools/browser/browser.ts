@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import type { PictureForm } from '../../adapters/kennel/browser/browsers.ts';
 import { pictureFor } from '../../adapters/pictures.ts';
 import { inline } from '../../domain/text/foreign-text.ts';
 import { attachmentId, saveAttachment } from '../../store/chats/messages/attachments.ts';
@@ -23,38 +24,43 @@ import { pageIn } from './page.ts';
 interface Screenshot {
   id: string;
   bytes: number;
-  width: number;
-  height: number;
+  /** `1280 × 720`, or the kind of file */
+  size: string;
 }
 
 /** A second attempt of one call stores nothing new. */
 async function takeScreenshot(
   { browsers, owner, onProgress, signal }: Opened,
   { db, callId, chatId, threadId, unattended }: ToolContext,
+  form: PictureForm = 'window',
 ): Promise<Screenshot> {
-  const data = await browsers.picture(owner, { onProgress, signal });
+  const data = await browsers.picture(owner, { form, onProgress, signal });
   const id = attachmentId(callId, 'screenshot');
   const thread = unattended ? ((await latestThread(db, chatId))?.id ?? threadId) : threadId;
+  const isPdf = form === 'pdf';
   await saveAttachment(db, {
     id,
     threadId: thread,
-    kind: 'image',
-    mime: 'image/png',
-    name: 'screenshot.png',
+    kind: isPdf ? 'document' : 'image',
+    mime: isPdf ? PDF : PNG,
+    name: isPdf ? 'page.pdf' : 'screenshot.png',
     data,
-    preview: await pictureFor(data),
+    preview: isPdf ? null : await pictureFor(data),
     text: null,
   });
-  return { id, bytes: data.length, ...sizeOf(data) };
+  return { id, bytes: data.length, ...(isPdf ? { size: 'PDF' } : sizeOf(data)) };
 }
 
-/** The header of a PNG file has the size at fixed places. */
-const sizeOf = (png: Buffer): { width: number; height: number } => ({
-  width: png.readUInt32BE(16),
-  height: png.readUInt32BE(20),
-});
+const PNG = 'image/png';
+const PDF = 'application/pdf';
 
-const howToSend = ({ id }: Screenshot): string =>
+/** The header of a PNG file has the size at fixed places. */
+function sizeOf(png: Buffer): { size: string; width: number; height: number } {
+  const [width, height] = [png.readUInt32BE(16), png.readUInt32BE(20)];
+  return { size: `${width} × ${height}`, width, height };
+}
+
+const howToSend = ({ id }: Pick<Screenshot, 'id'>): string =>
   `Write ![what it shows](attachment:${id}) in the answer to send it to the person.`;
 
 const browserScreenshot = defineTool({
@@ -64,18 +70,17 @@ const browserScreenshot = defineTool({
   reads: ['page'],
   readFrom: () => 'in the browser',
   sends: [],
-  description: 'Take a picture of the page in the browser, for the person. You see it, too, if you can see pictures.',
-  schema: z.strictObject({}),
+  description: 'Take a picture of the page in the browser, for the person and for you.',
+  schema: z.strictObject({ form: z.enum(['window', 'page', 'pdf']).default('window') }),
   danger: 'SAFE',
   effect: 'idempotent',
-  run: (_, context) =>
+  run: ({ form }, context) =>
     inBrowser(context, async (opened) => {
-      const picture = await takeScreenshot(opened, context);
-      const { id, bytes, width, height } = picture;
+      const { size, ...picture } = await takeScreenshot(opened, context, form);
       return {
         ok: true,
-        output: `A picture of the page (${width} × ${height}) is stored as ${id}. ${howToSend(picture)} What is on the page says browser_snapshot.`,
-        metadata: { attachment: id, mime: 'image/png', bytes, width, height },
+        output: `A picture of the page (${size}) is stored as ${picture.id}. ${howToSend(picture)} What is on the page says browser_snapshot.`,
+        metadata: { attachment: picture.id, mime: form === 'pdf' ? PDF : PNG, ...picture },
       };
     }),
 });
@@ -92,7 +97,7 @@ const browserTest = defineTool({
   readFrom: hostIn,
   sends: ['fetch'],
   sent: ({ url }) => urlsSent(url),
-  description: 'Open a page in the browser, and look for texts in it, in any case of letters. For steps of workflows.',
+  description: 'Open a page in the browser and look for texts in it, in any case of letters. For steps of workflows.',
   schema: z.strictObject({
     url: urlArgument,
     waitUntil: waitArgument,

@@ -1,10 +1,11 @@
 import { z } from 'zod';
 import type { BrowserAnswer, BrowserCommand } from '../../adapters/kennel/browser/browsers.ts';
 import type { Sent } from '../../domain/consent/taint.ts';
-import { inline } from '../../domain/text/foreign-text.ts';
+import { inline, visible } from '../../domain/text/foreign-text.ts';
+import { untold } from '../declarations.ts';
 import { defineTool, type ToolContext, type ToolOutcome } from '../tool.ts';
 import { common, inBrowser, isOfApp, noPage, type Opened, subjectOf } from './in-browser.ts';
-import { isEmpty, isErrorPage, pageIn, pageOutcome, READ_PAGE, targetOf } from './page.ts';
+import { bounded, isEmpty, isErrorPage, pageIn, pageOutcome, READ_PAGE, readPage, targetOf, whyNot } from './page.ts';
 
 /** An address that a browser may be sent to: files and pages of the browser itself are none. */
 export const urlArgument = z
@@ -94,6 +95,32 @@ export const browserOpen = defineTool({
     inBrowser(context, async (opened) => openedOutcome(url, await openPage(opened, context, { url, waitUntil }))),
 });
 
+/** An option of the program is no selector. */
+const selector = z.string().trim().min(1).max(255).regex(/^[^-]/, 'must be a CSS selector').optional();
+
+const snapshotArguments = z
+  .strictObject({
+    interactive: z.boolean().optional().meta(untold('Only what can be clicked or typed into')),
+    depth: z.int().min(1).max(100).optional().meta(untold('Levels of the tree')),
+    selector: selector.describe('CSS'),
+    get: z.enum(['text', 'html', 'value', 'attr', 'count']).optional(),
+    ref: z.int().min(1).max(1_000_000).optional(),
+    attr: z
+      .string()
+      .regex(/^[A-Za-z_:][\w:.-]{0,99}$/)
+      .optional(),
+  })
+  .refine(({ get, attr }) => get !== 'attr' || attr !== undefined, 'attr needs the name of an attribute');
+type SnapshotArguments = z.output<typeof snapshotArguments>;
+
+/** One thing of the page, where the arguments name one: of the whole page when no element is named. */
+function oneThing({ get, ref, selector: part, attr }: SnapshotArguments): { what: string; command: string[] } | null {
+  const what = get ?? (attr !== undefined ? 'attr' : ref !== undefined ? 'text' : null);
+  if (what === null) return null;
+  const element = ref !== undefined && what !== 'count' ? `@e${ref}` : (part ?? 'body');
+  return { what, command: ['get', what, element, ...(what === 'attr' ? [attr!] : [])] };
+}
+
 export const browserSnapshot = defineTool({
   ...common,
   name: 'browser_snapshot',
@@ -101,16 +128,37 @@ export const browserSnapshot = defineTool({
   reads: ['page'],
   readFrom: () => 'in the browser',
   sends: [],
-  description: 'Read the page in the browser again.',
-  schema: z.strictObject({}),
+  description: 'Read the page in the browser again, a part of it by selector, or get one thing of ref or selector.',
+  schema: snapshotArguments,
   danger: 'SAFE',
   effect: 'idempotent',
-  run: (_, context) =>
+  run: (args, context) =>
     inBrowser(context, async ({ browsers, owner, onProgress, signal }) => {
-      const answer = await browsers.run(owner, READ_PAGE, { opens: null, bail: false, onProgress, signal });
-      return readOutcome(answer, context.config.FETCH_BROWSER_IDLE_MINUTES);
+      const { interactive, depth, selector: part, ref } = args;
+      const thing = oneThing(args);
+      const parts = [
+        ...(interactive ? ['--interactive'] : []),
+        ...(depth ? ['--depth', String(depth)] : []),
+        ...(part ? ['--selector', part] : []),
+      ];
+      const commands = thing ? [thing.command] : readPage(parts);
+      const answer = await browsers.run(owner, commands, { opens: null, bail: false, onProgress, signal });
+      return thing
+        ? thingOutcome(thing.what, ref, answer)
+        : readOutcome(answer, context.config.FETCH_BROWSER_IDLE_MINUTES);
     }),
 });
+
+function thingOutcome(what: string, ref: number | undefined, { answers: [said] }: BrowserAnswer): ToolOutcome {
+  if (!said?.success) return { ok: false, output: whyNot({ ref }, said?.error ?? '') };
+  const { text, html, value, count } = said.result ?? {};
+  const found = text ?? html ?? value ?? count ?? null;
+  return {
+    ok: true,
+    output: found === null ? `It has no such ${what}.` : bounded(visible(String(found))) || '(empty)',
+    metadata: { get: what },
+  };
+}
 
 /** The page that is open now. */
 export function readOutcome(answer: BrowserAnswer, idleMinutes: number, notes: readonly string[] = []): ToolOutcome {

@@ -6,12 +6,13 @@ import type { ToolOutcome } from '../tool.ts';
 
 /** A page as the model reads it: its elements with numbers. */
 
-/** Commands that read the page; their answers are the last ones of a call. */
-export const READ_PAGE: readonly BrowserCommand[] = [
+/** Commands that read the page; their answers are the last ones of a call. `parts`: what of it is read. */
+export const readPage = (parts: readonly string[] = []): BrowserCommand[] => [
   ['get', 'url'],
   ['get', 'title'],
-  ['snapshot', '--compact', '--urls'],
+  ['snapshot', '--compact', '--urls', ...parts],
 ];
+export const READ_PAGE: readonly BrowserCommand[] = readPage();
 
 interface Page {
   url: string;
@@ -62,13 +63,13 @@ export function pageOutcome(
     elements,
     length: tree.length,
     truncated: tree.length > MOST_CHARS,
-    refused: refused.map(shownHost),
+    refused: refused.map((at) => shownHost(at)),
     newBrowser: fresh,
   };
   if (mine) return { ok: false, output: mine.words, metadata };
   const others =
     refused.length > 0
-      ? [`The page also asked for ${inline(refused.map(shownHost).join(', '), 200)}, which was refused.`]
+      ? [`The page also asked for ${inline(refused.map((at) => shownHost(at)).join(', '), 200)}, which was refused.`]
       : [];
   return {
     ok: true,
@@ -106,10 +107,17 @@ function shownTree(tree: string): string {
   ].join('\n');
 }
 
-function bounded(tree: string): string {
+export function bounded(tree: string): string {
   if (tree.length <= MOST_CHARS) return tree;
   const head = prefix(tree, MOST_CHARS - MOST_TAIL);
   return `${wholeLines(head)}\n[${tree.length - MOST_CHARS} characters in the middle are not stored]\n${tree.slice(-MOST_TAIL).replace(/^[^\n]*\n/, '')}`;
 }
 
 const wholeLines = (text: string): string => (text.includes('\n') ? text.slice(0, text.lastIndexOf('\n')) : text);
+
+/** Why a command failed, for the model. */
+export function whyNot({ ref }: { ref?: number | undefined }, error: string): string {
+  if (/unknown ref/i.test(error))
+    return `There is no element ${ref} on the page now. Numbers change when another page is opened: look with browser_snapshot.`;
+  return `That was not done: ${inline(error) || 'the browser gave no reason.'}`;
+}

@@ -44,7 +44,7 @@ export const branchTool = defineTool({
     from: branchArgument.optional().describe('The current branch when left out'),
     workspace: workspaceArgument,
   }),
-  asks: ({ name }, at) => `Make the branch ${named(name)}${at} and push it to GitHub?`,
+  asks: ({ name }, at, say) => say('ask.branch', { name: named(name), at }),
   preview: async ({ workspace, ...wanted }, context) =>
     (
       await inWorkspace(context, workspace, async (at) => {

@@ -34,7 +34,7 @@ export const issueTools: Tool[] = [
       labels: z.array(label).max(10).default([]),
       workspace: workspaceArgument,
     }),
-    asks: (args, at) => `Make the issue ${named(args.title)} on GitHub${at}?`,
+    asks: (args, at, say) => say('ask.issue', { title: named(args.title), at }),
     preview: async ({ workspace, ...wanted }, context) =>
       (
         await inWorkspace(context, workspace, async (at) => {

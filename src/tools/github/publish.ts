@@ -51,8 +51,8 @@ export const publishTool = defineTool({
       })
     ).output,
   workspaceOf: (args) => args.name,
-  asks: ({ name, isPublic }, at) =>
-    `Publish the workspace${name ? ` ${named(name)}` : at} on GitHub, ${isPublic ? 'for everybody to read' : 'privately'}?`,
+  asks: ({ name, isPublic }, at, say) =>
+    say(isPublic ? 'ask.publish' : 'ask.publishPrivately', { at: name ? say('ask.named', { name: named(name) }) : at }),
   run: (args, context) =>
     retriedWithToken(context, () => changeWorkspace(context, args.name, (at) => publish(context, at, args))),
 });

@@ -69,8 +69,7 @@ export const pullRequestTools: Tool[] = [
       draft: z.boolean().default(true),
       workspace: workspaceArgument,
     }),
-    asks: (args, at) =>
-      `Push the current branch${at} and make the pull request ${named(args.title)} into ${named(args.base)}?`,
+    asks: ({ title, base }, at, say) => say('ask.pull', { title: named(title), base: named(base), at }),
     preview: async (args, context) =>
       (
         await inWorkspace(context, args.workspace, async (at) => {

@@ -59,12 +59,11 @@ export const shipTool = defineTool({
   description: 'Make a pull request and watch it to its merge: tasks work on failed checks, reviews, conflicts.',
   schema,
   summarise: ({ action }) => action,
-  asks: ({ action, merge }, at) =>
-    action === 'merge'
-      ? `Merge the pull request${at}?`
-      : action === 'stop'
-        ? `Watch the pull request${at} no longer?`
-        : `Make a pull request${at}, watch it${merge === 'green' ? ', and merge it when all is green' : ''}?`,
+  asks: ({ action, merge }, at, say) => {
+    if (action === 'merge') return say('ask.shipMerge', { at });
+    if (action === 'stop') return say('ask.shipStop', { at });
+    return say(merge === 'green' ? 'ask.shipGreen' : 'ask.ship', { at });
+  },
   preview: async (args, context) =>
     args.action === 'start'
       ? (

@@ -54,7 +54,7 @@ export const syncTool = defineTool({
       })
     ).output,
   workspaceOf: (args) => args.name,
-  asks: ({ name }, at) => `Commit and push the workspace${name ? ` ${named(name)}` : at} to GitHub?`,
+  asks: ({ name }, at, say) => say('ask.sync', { at: name ? say('ask.named', { name: named(name) }) : at }),
   run: ({ name, message }, context) =>
     retriedWithToken(context, () => changeWorkspace(context, name, (at) => sync(context, at, message))),
 });

@@ -1,12 +1,12 @@
 import { z } from 'zod';
-import { changeSchedule, scheduleOfCron } from '../../adapters/schedules.ts';
+import { changeSchedule, createSchedule, scheduleOfCron, setScheduleEnabled } from '../../adapters/schedules.ts';
 import { scheduleWithNext } from '../../domain/chat/words/schedule-words.ts';
 import { unionOf } from '../../domain/consent/taint.ts';
 import { nextFirings, parseSchedule } from '../../domain/cron.ts';
 import { type Given, type Inputs, inputsOf } from '../../domain/routine-inputs.ts';
 import { chatAutonomy } from '../../store/chats/threads/threads.ts';
 import { changePrompt, promptOf } from '../../store/routines/automations.ts';
-import { type Cron, changeCron, cronsOf, findCron, markSent } from '../../store/routines/crons.ts';
+import { type Cron, changeCron, cronsOf, findCron, markSent, setCronEnabled } from '../../store/routines/crons.ts';
 import { changeRoutine, findRoutine } from '../../store/routines/routines.ts';
 import { runningRun } from '../../store/routines/runs.ts';
 import { taintOfCall, unaskedSources } from '../../store/turns/steps/taint.ts';
@@ -43,7 +43,7 @@ export const routineChanges = (lookup: Lookup, names: () => Iterable<string>): T
       steps: z.array(routineStep).min(1).max(30).optional(),
     }),
     inQuestion: ['workflow', 'steps'],
-    asks: (args) => `Change the routine ${named(args.workflow)}?`,
+    asks: (args, _, say) => say('ask.changeRoutine', { name: named(args.workflow) }),
     run: async (args, context) => {
       const { db, chatId, callId } = context;
       const routine = await findRoutine(db, chatId, args.workflow);
@@ -90,7 +90,8 @@ export const routineChanges = (lookup: Lookup, names: () => Iterable<string>): T
     name: 'cron_update',
     family: 'routines',
     sends: ['schedule'],
-    description: 'Change the schedule, time zone, name, prompt or some inputs of a cron.',
+    description:
+      'Change the schedule, time zone, name, prompt or some inputs of a cron, or switch it off and on. What it missed meanwhile is not caught up.',
     dangerOf: ({ chat, schedule, timezone = 'UTC' }) =>
       chat !== undefined || (schedule !== undefined && isOften({ schedule, timezone })) ? 'DANGEROUS' : 'MODERATE',
     mainOnly: ({ chat }) => chat !== undefined,
@@ -99,65 +100,91 @@ export const routineChanges = (lookup: Lookup, names: () => Iterable<string>): T
       chat: chatArgument,
       schedule: z.string().trim().min(1).max(100).optional(),
       timezone: z.string().trim().min(1).max(60).optional(),
+      enabled: z.boolean().optional(),
       name: newName,
       prompt: prompt.optional(),
       inputs: givenInputs,
     }),
-    inQuestion: ['cron', 'schedule', 'timezone'],
-    asks: ({ cron, schedule, timezone }) =>
-      `Change the schedule ${named(cron)}${schedule === undefined ? '' : ` to ${inWords(schedule, timezone)}`}?`,
-    run: async (args, here) => {
-      const context = await inChat(here, args.chat);
+    inQuestion: ['cron', 'schedule', 'timezone', 'enabled'],
+    asks: ({ cron, schedule, timezone, enabled, ...more }, _, say) => {
+      const change = [schedule, timezone, ...Object.values(more)].some((given) => given !== undefined);
+      if (enabled !== undefined && !change)
+        return say(enabled ? 'ask.scheduleOn' : 'ask.scheduleOff', { name: named(cron) });
+      const asked =
+        schedule === undefined
+          ? say('ask.changeSchedule', { name: named(cron) })
+          : say('ask.reschedule', { name: named(cron), often: inWords(schedule, timezone, say) });
+      if (enabled === undefined) return asked;
+      return `${asked} ${say(enabled ? 'ask.scheduleOn' : 'ask.scheduleOff', { name: named(cron) })}`;
+    },
+    run: async ({ chat, cron: wanted, enabled, ...change }, here) => {
+      const context = await inChat(here, chat);
       if (typeof context === 'string') return { ok: false, output: context };
-      const cron = await findCron(context.db, context.chatId, args.cron);
-      if (!cron) return await noSuchCron(context, args.cron);
-      if (cron.rrule !== null)
-        return {
-          ok: false,
-          output: `"${cron.name}" is an automation: it is changed where it was made, over the runtime API.`,
-        };
-      const [now, timeZone] = [new Date(), args.timezone ?? cron.time_zone];
-      const parsed = parseSchedule(args.schedule ?? cron.schedule, timeZone, now);
-      if (!parsed.ok) return { ok: false, output: `The schedule is not right: ${parsed.error}.` };
-      const { schedule } = parsed;
-      const before = await promptOf(context.db, cron);
-      const isPrompt = before !== null;
-      if (args.prompt !== undefined && !isPrompt)
-        return { ok: false, output: `"${cron.name}" runs a workflow: change that with workflow_update.` };
-      if (args.inputs && isPrompt) return { ok: false, output: 'A prompt takes no inputs: write them into it.' };
-      const given = await changedGiven(context, cron, args.inputs, lookup);
-      if (typeof given === 'string') return { ok: false, output: given };
-      // the row first: a schedule that is made again is made from it
-      const changed = await changeCron(context.db, cron.id, {
-        name: args.name ?? cron.name,
-        schedule,
-        time_zone: timeZone,
-        given,
-      });
-      if (!changed) return { ok: false, output: `A cron "${args.name}" exists already. Choose another name.` };
-      if (before) {
-        const sources = unaskedSources(await taintOfCall(context.db, context.callId));
-        const wish = args.prompt === undefined ? undefined : { ...before, prompt: args.prompt };
-        await changePrompt(context.db, changed, { name: changed.name, args: wish, sources });
-      }
-      await changeSchedule(context.temporal, scheduleOfCron(changed, context.config.FETCH_CATCHUP_HOURS));
-      await markSent(context.db, changed);
-      const next = cron.enabled ? nextFirings(schedule, timeZone, now, 1)[0] : undefined;
+      const cron = await findCron(context.db, context.chatId, wanted);
+      if (!cron) return await noSuchCron(context, wanted);
+      const isSwitch = enabled !== undefined && Object.values(change).every((given) => given === undefined);
+      const changed = isSwitch ? cron : await changedCron(context, cron, change, lookup);
+      if (typeof changed === 'string') return { ok: false, output: changed };
+      const { id, name, schedule, time_zone: timeZone } = changed;
+      if (enabled !== undefined) await switchCron(context, changed, enabled);
+      const [now, isOn] = [new Date(), enabled ?? changed.enabled];
+      const when = scheduleWithNext({ schedule, timeZone, enabled: isOn }, now);
+      const is = !isSwitch ? `now: ${when}` : isOn ? `on again: ${when}` : 'switched off';
+      const next = isOn ? nextFirings(schedule, timeZone, now, 1)[0] : undefined;
       return {
         ok: true,
-        output: `The schedule "${changed.name}" is now: ${scheduleWithNext({ schedule, timeZone, enabled: cron.enabled }, now)}.`,
-        metadata: {
-          id: cron.id,
-          name: changed.name,
-          schedule,
-          timezone: timeZone,
-          enabled: cron.enabled,
-          nextRunAt: next?.toISOString(),
-        },
+        output: `The schedule "${name}" is ${is}.`,
+        metadata: { id, name, schedule, timezone: timeZone, enabled: isOn, nextRunAt: next?.toISOString() },
       };
     },
   }),
 ];
+
+interface CronUpdate {
+  schedule?: string | undefined;
+  timezone?: string | undefined;
+  name?: string | undefined;
+  prompt?: string | undefined;
+  inputs?: Inputs | undefined;
+}
+
+/** The cron after a change of what it does and when; a text says why it cannot be changed so. */
+async function changedCron(
+  context: ToolContext,
+  cron: Cron,
+  { schedule: written = cron.schedule, timezone = cron.time_zone, name = cron.name, prompt: wish, inputs }: CronUpdate,
+  lookup: Lookup,
+): Promise<Cron | string> {
+  if (cron.rrule !== null)
+    return `"${cron.name}" is an automation: it is changed where it was made, over the runtime API.`;
+  const parsed = parseSchedule(written, timezone, new Date());
+  if (!parsed.ok) return `The schedule is not right: ${parsed.error}.`;
+  const before = await promptOf(context.db, cron);
+  if (wish !== undefined && !before) return `"${cron.name}" runs a workflow: change that with workflow_update.`;
+  if (inputs && before) return 'A prompt takes no inputs: write them into it.';
+  const given = await changedGiven(context, cron, inputs, lookup);
+  if (typeof given === 'string') return given;
+  // the row first: a schedule that is made again is made from it
+  const fields = { name, schedule: parsed.schedule, time_zone: timezone, given };
+  const changed = await changeCron(context.db, cron.id, fields);
+  if (!changed) return `A cron "${name}" exists already. Choose another name.`;
+  if (before) {
+    const sources = unaskedSources(await taintOfCall(context.db, context.callId));
+    const args = wish === undefined ? undefined : { ...before, prompt: wish };
+    await changePrompt(context.db, changed, { name: changed.name, args, sources });
+  }
+  await changeSchedule(context.temporal, scheduleOfCron(changed, context.config.FETCH_CATCHUP_HOURS));
+  await markSent(context.db, changed);
+  return changed;
+}
+
+/** A schedule that was lost is made again. */
+async function switchCron({ db, temporal, config }: ToolContext, { id }: Cron, enabled: boolean): Promise<void> {
+  const changed = await setCronEnabled(db, id, enabled);
+  if (!(await setScheduleEnabled(temporal, id, enabled)))
+    await createSchedule(temporal, scheduleOfCron(changed, config.FETCH_CATCHUP_HOURS));
+  await markSent(db, changed);
+}
 
 /**
  * What a cron gives after a change, or why it cannot. The inputs that are not named stay, as long as the workflow has

@@ -1,14 +1,9 @@
 import { z } from 'zod';
-import {
-  createSchedule,
-  deleteSchedule,
-  describeSchedule,
-  scheduleOfCron,
-  setScheduleEnabled,
-} from '../../adapters/schedules.ts';
+import { createSchedule, deleteSchedule, describeSchedule, scheduleOfCron } from '../../adapters/schedules.ts';
 import { PROMPT_STEP } from '../../contracts/routine.ts';
 import { momentInWords, scheduleInWords, scheduleWithNext } from '../../domain/chat/words/schedule-words.ts';
 import { nextFirings, parseSchedule, scheduleSlug, shortestGap } from '../../domain/cron.ts';
+import type { Inputs } from '../../domain/routine-inputs.ts';
 import { suggestion } from '../../domain/text/nearest.ts';
 import { cut } from '../../domain/text/storable.ts';
 import { english, type Say } from '../../domain/texts/say.ts';
@@ -17,8 +12,8 @@ import { zoneOf } from '../../store/chats/preferences.ts';
 import { isMainChat } from '../../store/owner/memories.ts';
 import { listPlaces } from '../../store/owner/places.ts';
 import { insertPrompt, promptOf } from '../../store/routines/automations.ts';
-import { deleteCron, findCron, insertCron, listCrons, markSent, setCronEnabled } from '../../store/routines/crons.ts';
-import { findRoutine, listRoutines } from '../../store/routines/routines.ts';
+import { deleteCron, findCron, insertCron, listCrons } from '../../store/routines/crons.ts';
+import { findRoutine, listRoutines, type Routine } from '../../store/routines/routines.ts';
 import { lastRunOfCron } from '../../store/routines/runs.ts';
 import { taintOfCall, unaskedSources } from '../../store/turns/steps/taint.ts';
 import { chatArgument, inChat } from '../chats.ts';
@@ -53,7 +48,85 @@ export function isOften({ schedule, timezone = 'UTC' }: { schedule: string; time
 /** A schedule as the model wrote it, for the person who is asked about it. */
 export function inWords(schedule: unknown, timezone: unknown, say: Say = english): string {
   const parsed = parseSchedule(String(schedule), 'UTC', new Date());
-  return `${parsed.ok ? scheduleInWords(parsed.schedule, say) : shown(schedule)}${timezone ? ` in ${shown(timezone)}` : ''}`;
+  const often = parsed.ok ? scheduleInWords(parsed.schedule, say) : shown(schedule);
+  return timezone ? say('every.zone', { often, zone: shown(timezone) }) : often;
+}
+
+export const scheduleArgument = z
+  .string()
+  .trim()
+  .min(1)
+  .max(100)
+  .describe('Five fields of cron, @daily, "every 90 minutes", or once: a local time, 2026-11-30T09:00');
+export const timeZoneArgument = z.string().trim().min(1).max(60);
+
+/** A cron that can be made. */
+interface PlannedCron {
+  id: string;
+  name: string;
+  schedule: string;
+  timeZone: string;
+  enabled: boolean;
+  inputs: Inputs;
+}
+
+/** Checks a cron before anything is stored. A text says what is wrong, for the model. */
+export async function planCron(
+  { db, config, chatId, callId }: ToolContext,
+  args: { schedule: string; timezone?: string | undefined; enabled: boolean; inputs?: Inputs | undefined },
+  name: string,
+): Promise<PlannedCron | string> {
+  const timeZone = args.timezone ?? (await zoneOf(db, chatId, config));
+  const parsed = parseSchedule(args.schedule, timeZone, new Date());
+  if (!parsed.ok) return `The schedule is not right: ${parsed.error}.`;
+  const { schedule } = parsed;
+  const id = idFromCall(`cron_${scheduleSlug(schedule)}_`, callId);
+  const others = (await listCrons(db, chatId)).filter((cron) => cron.id !== id);
+  if (others.length >= MOST_CRONS)
+    return `This chat has ${others.length} crons, and no more than ${MOST_CRONS} are allowed. Delete one first with cron_delete.`;
+  if (others.some((cron) => cron.name.toLowerCase() === name.toLowerCase())) return nameTaken(name);
+  return { id, name, schedule, timeZone, enabled: args.enabled, inputs: args.inputs ?? {} };
+}
+
+const nameTaken = (name: string): string => `A schedule "${name}" exists already. Give this one another name.`;
+
+/** Makes a cron of a routine, or of a prompt. */
+export async function makeCron(
+  { db, temporal, config, chatId, callId }: ToolContext,
+  { inputs, ...planned }: PlannedCron,
+  does: Routine | { prompt: string; isolated: boolean | undefined },
+  lookup: Lookup,
+): Promise<ToolOutcome> {
+  const { id, name, schedule, timeZone, enabled } = planned;
+  // the row first: after a crash before the schedule exists, a retry of this call completes both
+  const sources = unaskedSources(await taintOfCall(db, callId));
+  const cron =
+    'id' in does
+      ? await insertCron(db, { ...planned, chatId, routineId: does.id, given: { inputs, sources } })
+      : await insertPrompt(db, { ...planned, chatId, ...does, sources });
+  if (!cron) return { ok: false, output: nameTaken(name) };
+  await createSchedule(temporal, scheduleOfCron(cron, config.FETCH_CATCHUP_HOURS));
+  const now = new Date();
+  const next = enabled ? nextFirings(schedule, timeZone, now, 1)[0] : undefined;
+  const when = scheduleWithNext({ schedule, timeZone, enabled }, now);
+  const runs =
+    'id' in does ? does : { id: cron.routine_id, steps: [{ name: PROMPT_STEP, tool: PROMPT_STEP, args: {} }] };
+  const cost = await estimateOf(db, { ...runs, schedule, timeZone }, lookup);
+  const what = 'id' in does && name !== does.name ? ` It runs "${does.name}".` : '';
+  return {
+    ok: true,
+    output: `Scheduled "${name}": ${when}.${what} ${cost}`.trim(),
+    metadata: {
+      id,
+      name,
+      workflowId: cron.routine_id,
+      schedule,
+      timezone: timeZone,
+      enabled,
+      inputs: Object.keys(inputs),
+      nextRunAt: next?.toISOString(),
+    },
+  };
 }
 
 export async function noSuchCron({ db, chatId }: ToolContext, wanted: string): Promise<ToolOutcome> {
@@ -95,14 +168,9 @@ export const cronTools = (lookup: Lookup): Tool[] => [
     schema: z.strictObject({
       prompt: prompt.optional(),
       workflow: nameOrId.optional(),
-      schedule: z
-        .string()
-        .trim()
-        .min(1)
-        .max(100)
-        .describe('Five fields of cron, @daily, "every 90 minutes", or once: a local time, 2026-11-30T09:00'),
+      schedule: scheduleArgument,
       name: z.string().trim().min(1).max(80).optional(),
-      timezone: z.string().trim().min(1).max(60).optional().describe('IANA, if not the person’s'),
+      timezone: timeZoneArgument.optional().describe('IANA, if not the person’s'),
       enabled: z.boolean().default(true),
       inputs: givenInputs,
       isolated: z.boolean().optional().meta(untold('A prompt begins each time without what was said before')),
@@ -131,46 +199,10 @@ export const cronTools = (lookup: Lookup): Tool[] => [
         ? problemOfRun(routine, lookup, inputs)
         : args.inputs && 'A prompt takes no inputs: write them into it.';
       if (problem) return { ok: false, output: problem };
-      const now = new Date();
-      const timezone = args.timezone ?? (await zoneOf(context.db, context.chatId, context.config));
-      const parsed = parseSchedule(args.schedule, timezone, now);
-      if (!parsed.ok) return { ok: false, output: `The schedule is not right: ${parsed.error}.` };
-      const id = idFromCall(`cron_${scheduleSlug(parsed.schedule)}_`, context.callId);
-      const name = args.name ?? routine?.name ?? cut(args.prompt!, 60);
-      const others = (await listCrons(context.db, context.chatId)).filter((cron) => cron.id !== id).length;
-      if (others >= MOST_CRONS)
-        return {
-          ok: false,
-          output: `This chat has ${others} crons, and no more than ${MOST_CRONS} are allowed. Delete one first with cron_delete.`,
-        };
-      // the row first: after a crash before the schedule exists, a retry of this call completes both
-      const { schedule } = parsed;
-      const sources = unaskedSources(await taintOfCall(context.db, context.callId));
-      const fields = { id, chatId: context.chatId, name, schedule, timeZone: timezone, enabled: args.enabled };
-      const cron = routine
-        ? await insertCron(context.db, { ...fields, routineId: routine.id, given: { inputs, sources } })
-        : await insertPrompt(context.db, { ...fields, prompt: args.prompt!, isolated: args.isolated, sources });
-      if (!cron) return { ok: false, output: `A schedule "${name}" exists already. Give this one another name.` };
-      await createSchedule(context.temporal, scheduleOfCron(cron, context.config.FETCH_CATCHUP_HOURS));
-      const next = nextFirings(schedule, timezone, now, 1)[0];
-      const when = scheduleWithNext({ schedule, timeZone: timezone, enabled: args.enabled }, now);
-      const runs = routine ?? { id: cron.routine_id, steps: [{ name: PROMPT_STEP, tool: PROMPT_STEP, args: {} }] };
-      const cost = await estimateOf(context.db, { ...runs, schedule, timeZone: timezone }, lookup);
-      const what = !routine || name === routine.name ? '' : ` It runs "${routine.name}".`;
-      return {
-        ok: true,
-        output: `Scheduled "${name}": ${when}.${what} ${cost}`.trim(),
-        metadata: {
-          id,
-          name,
-          workflowId: cron.routine_id,
-          schedule,
-          timezone,
-          enabled: args.enabled,
-          inputs: Object.keys(inputs),
-          nextRunAt: args.enabled ? next?.toISOString() : undefined,
-        },
-      };
+      const planned = await planCron(context, args, args.name ?? routine?.name ?? cut(args.prompt!, 60));
+      return typeof planned === 'string'
+        ? { ok: false, output: planned }
+        : await makeCron(context, planned, routine ?? { prompt: args.prompt!, isolated: args.isolated }, lookup);
     },
   }),
   defineTool({
@@ -213,7 +245,7 @@ export const cronTools = (lookup: Lookup): Tool[] => [
       const lines = crons.map((cron) => {
         const next =
           cron.state === 'unscheduled'
-            ? 'has no schedule any more: cron_enable makes it again'
+            ? 'has no schedule any more: cron_update with enabled makes it again'
             : cron.state === 'disabled'
               ? 'switched off'
               : cron.nextRunAt
@@ -265,39 +297,6 @@ export const cronTools = (lookup: Lookup): Tool[] => [
       const problem = routine.automation ? null : problemOfRun(routine, lookup, cron.inputs);
       if (problem) return { ok: false, output: `${problem} Change what the cron gives with cron_update.` };
       return await startRun(context, routine, { cronId: cron.id });
-    },
-  }),
-  defineTool({
-    ...common,
-    name: 'cron_enable',
-    family: 'routines',
-    reads: [],
-    sends: ['schedule'],
-    description: 'Let a disabled cron fire again; enabled false disables it. What it missed is not caught up.',
-    danger: 'MODERATE',
-    ...ofAnyChat,
-    schema: z.strictObject({ cron: nameOrId, enabled: z.boolean().default(true), chat: chatArgument }),
-    notARoutineStep: true,
-    inQuestion: ['cron', 'enabled'],
-    asks: (args, _, say) => say(args.enabled ? 'ask.scheduleOn' : 'ask.scheduleOff', { name: named(args.cron) }),
-    run: async ({ chat, cron: wanted, enabled }, here) => {
-      const context = await inChat(here, chat);
-      if (typeof context === 'string') return { ok: false, output: context };
-      const cron = await findCron(context.db, context.chatId, wanted);
-      if (!cron) return await noSuchCron(context, wanted);
-      const changed = await setCronEnabled(context.db, cron.id, enabled);
-      if (!(await setScheduleEnabled(context.temporal, cron.id, enabled))) {
-        await createSchedule(context.temporal, scheduleOfCron(changed, context.config.FETCH_CATCHUP_HOURS));
-      }
-      await markSent(context.db, changed);
-      const now = new Date();
-      const next = enabled ? nextFirings(cron.schedule, cron.time_zone, now, 1)[0] : undefined;
-      const when = scheduleWithNext({ schedule: cron.schedule, timeZone: cron.time_zone, enabled }, now);
-      return {
-        ok: true,
-        output: `The schedule "${cron.name}" is ${enabled ? `on again: ${when}` : 'switched off'}.`,
-        metadata: { id: cron.id, name: cron.name, enabled, nextRunAt: next?.toISOString() },
-      };
     },
   }),
   defineTool({

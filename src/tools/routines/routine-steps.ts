@@ -57,7 +57,7 @@ export function checkRoutineSteps(
   const steps: RoutineStep[] = [];
   const problems: string[] = [];
   for (const [index, input] of inputs.entries()) {
-    const checked = checkStep(asObject(input), index, checking);
+    const checked = checkStep(writtenStep(input), index, checking);
     if (typeof checked === 'string') problems.push(checked);
     else steps.push(checked);
   }
@@ -66,7 +66,8 @@ export function checkRoutineSteps(
 
 type StepObject = Exclude<WrittenStep, string>;
 
-function asObject(input: WrittenStep): StepObject {
+/** A routine step as an object, however the model wrote it. */
+export function writtenStep(input: WrittenStep): StepObject {
   if (typeof input !== 'string') return input;
   const [tool = '', ...name] = input.split('|').map((part) => part.trim());
   return { tool, name: name.join('|'), args: {}, when: 'ok', onFailure: 'stop' };
@@ -177,7 +178,12 @@ export const spends = (steps: readonly Pick<RoutineStep, 'tool'>[], lookup: Look
  */
 export async function estimateOf(
   db: Db,
-  { id, steps, schedule, timeZone }: { id: string; steps: readonly RoutineStep[]; schedule: string; timeZone: string },
+  {
+    id,
+    steps,
+    schedule,
+    timeZone,
+  }: { id: string; steps: ReadonlyArray<Pick<RoutineStep, 'tool'>>; schedule: string; timeZone: string },
   lookup: Lookup,
 ): Promise<string> {
   if (!spends(steps, lookup)) return '';
@@ -189,7 +195,7 @@ export async function estimateOf(
   return run ? estimateText(run, perDay) : '';
 }
 
-async function usualRun(db: Db, steps: readonly RoutineStep[], lookup: Lookup) {
+async function usualRun(db: Db, steps: ReadonlyArray<Pick<RoutineStep, 'tool'>>, lookup: Lookup) {
   const sum = { tokens: 0, microUsd: 0, unpriced: 0 };
   for (const { tool } of steps) {
     if (!spends([{ tool }], lookup)) continue;

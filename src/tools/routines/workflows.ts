@@ -6,8 +6,9 @@ import { cronsOf } from '../../store/routines/crons.ts';
 import { deleteRoutine, findRoutine, insertRoutine, listRoutines } from '../../store/routines/routines.ts';
 import { listRuns, runningRun } from '../../store/routines/runs.ts';
 import { taintOfCall, unaskedSources } from '../../store/turns/steps/taint.ts';
-import { untold } from '../declarations.ts';
+import { toldInPrompt, untold } from '../declarations.ts';
 import { defineTool, idFromCall, named, type Tool } from '../tool.ts';
+import { inWords, isOften, makeCron, planCron, scheduleArgument, timeZoneArgument } from './crons.ts';
 import { checkRoutineSteps, givenInputs, type Lookup, problemOfRun, routineStep } from './routine-steps.ts';
 import { nameOrId, noSuchWorkflow, startRun, steps } from './start-run.ts';
 
@@ -24,26 +25,40 @@ const workflowCreate = (lookup: Lookup, names: () => Iterable<string>): Tool =>
     ...common,
     name: 'workflow_create',
     family: 'routines',
-    onStore: 'writes',
     reads: [],
     sends: ['routine'],
+    sendsAlso: ({ schedule }) => (schedule === undefined ? [] : ['schedule']),
     description:
-      'Store tool calls that workflow_run or a cron runs in order, without you. Their texts may hold {{input.NAME}} or {{input.NAME=default}}, which the inputs of a run fill.',
+      'Store tool calls that workflow_run or a cron runs in order, without you; with a schedule, make its cron at once. Their texts may hold {{input.NAME}} or {{input.NAME=default}}, which the inputs of a run fill.',
     danger: 'MODERATE',
+    dangerOf: ({ schedule, timezone }) =>
+      schedule !== undefined && isOften({ schedule, timezone }) ? 'DANGEROUS' : 'MODERATE',
     schema: z.strictObject({
       name: z.string().trim().min(1).max(80).describe('Unique in this chat'),
       description: z.string().trim().max(300).default('').meta(untold('For people')),
       workspace: z.string().trim().min(1).max(100).optional().describe('For steps that name none'),
       steps: z.array(routineStep).min(1).max(30),
+      schedule: scheduleArgument.optional().meta(toldInPrompt('As in cron_create')),
+      timezone: timeZoneArgument.optional(),
     }),
     summarise: (args) => steps(args.steps.length),
     notARoutineStep: true,
-    inQuestion: ['name', 'steps'],
-    asks: (args, _, say) => say('ask.routine', { name: named(args.name) }),
+    inQuestion: ['name', 'steps', 'schedule', 'timezone'],
+    asks: ({ name, schedule, timezone }, _, say) =>
+      schedule === undefined
+        ? say('ask.routine', { name: named(name) })
+        : say('ask.routineWithSchedule', { name: named(name), often: inWords(schedule, timezone, say) }),
     run: async (args, context) => {
       const chat = await chatAutonomy(context.db, context.chatId);
       const checked = checkRoutineSteps(args.steps, lookup, names, chat?.autonomy ?? 'supervised', args.workspace);
       if (!checked.ok) return { ok: false, output: checked.error };
+      const { name, schedule, timezone } = args;
+      const cron =
+        schedule === undefined
+          ? null
+          : (problemOfRun({ name, steps: checked.steps }, lookup, {}) ??
+            (await planCron(context, { schedule, timezone, enabled: true }, name)));
+      if (typeof cron === 'string') return { ok: false, output: cron };
       const id = idFromCall('wf_', context.callId);
       const routine = await insertRoutine(context.db, {
         id,
@@ -60,10 +75,17 @@ const workflowCreate = (lookup: Lookup, names: () => Iterable<string>): Tool =>
           ok: false,
           output: `A workflow "${args.name}" exists already. Change it with workflow_update, or choose another name.`,
         };
+      const scheduled = cron && (await makeCron(context, cron, routine, lookup));
+      const made = `Created workflow "${routine.name}" (${id}) with ${steps(routine.steps.length)}.`;
       return {
-        ok: true,
-        output: `Created workflow "${routine.name}" (${id}) with ${steps(routine.steps.length)}.`,
-        metadata: { id, name: routine.name, steps: routine.steps },
+        ok: scheduled?.ok ?? true,
+        output: scheduled ? `${made} ${scheduled.output}` : made,
+        metadata: {
+          id,
+          name: routine.name,
+          steps: routine.steps,
+          ...(scheduled?.metadata && { cron: scheduled.metadata }),
+        },
       };
     },
   });

@@ -37,26 +37,14 @@ export const taskPause = defineTool({
   family: 'tasks',
   reads: [],
   sends: [],
-  description: 'Pause a coding task.',
+  description: 'Pause a coding task; with resume, let a paused one go on.',
   danger: 'MODERATE',
-  schema: z.strictObject({ taskId: optionalTaskId }),
-  inQuestion: ['taskId'],
-  asks: (args, _, say) => say('ask.pauseTask', { task: namedTask(args.taskId, say) }),
-  run: (args, context) => hold(context, args.taskId, pauseUpdate, 'Paused'),
-});
-
-export const taskResume = defineTool({
-  ...taskTool,
-  name: 'task_resume',
-  family: 'tasks',
-  reads: [],
-  sends: [],
-  description: 'Let a paused coding task go on.',
-  danger: 'MODERATE',
-  schema: z.strictObject({ taskId: optionalTaskId }),
-  inQuestion: ['taskId'],
-  asks: (args, _, say) => say('ask.resumeTask', { task: namedTask(args.taskId, say) }),
-  run: (args, context) => hold(context, args.taskId, resumeUpdate, 'Resumed'),
+  schema: z.strictObject({ taskId: optionalTaskId, resume: z.boolean().default(false) }),
+  inQuestion: ['taskId', 'resume'],
+  asks: ({ taskId: id, resume }, _, say) =>
+    say(resume ? 'ask.resumeTask' : 'ask.pauseTask', { task: namedTask(id, say) }),
+  run: ({ taskId: id, resume }, context) =>
+    resume ? hold(context, id, resumeUpdate, 'Resumed') : hold(context, id, pauseUpdate, 'Paused'),
 });
 
 const hold = (context: ToolContext, id: string | undefined, update: Order, word: string): Promise<ToolOutcome> =>

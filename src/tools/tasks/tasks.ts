@@ -5,6 +5,7 @@ import { chooseOption, parseApproval } from '../../domain/chat/words/commands.ts
 import { moneyText } from '../../domain/model/price-book.ts';
 import { shownHost } from '../../domain/tasks/egress.ts';
 import { duration, saysMore } from '../../domain/tasks/report.ts';
+import { english } from '../../domain/texts/say.ts';
 import { reachOf } from '../../store/chats/shares.ts';
 import { onThread } from '../../store/chats/thread-transaction.ts';
 import { refusalsOf } from '../../store/kennel/egress.ts';
@@ -19,7 +20,7 @@ import { defineTool, type Tool, type ToolContext, type ToolOutcome } from '../to
 import { taskBring } from './bring.ts';
 import { taskCreate } from './create.ts';
 import { sessionGive } from './give.ts';
-import { taskCancel, taskPause, taskResume } from './orders.ts';
+import { taskCancel, taskPause } from './orders.ts';
 import { sessionTake } from './take.ts';
 import { onTask, optionalTaskId, secondsOf, shortGoal, taskId, taskTool, taskView } from './task-of-chat.ts';
 
@@ -88,7 +89,7 @@ const taskRespond = defineTool({
     response: z.string().trim().min(1).max(5_000),
     taskId: taskId.optional().describe('The waiting task, or the only one at work, when left out'),
   }),
-  asks: () => 'Say this to the coding task?',
+  asks: (_, __, say) => say('ask.tell'),
   run: async (args, context) => {
     if (args.taskId) return await onTask(context, args.taskId, (task) => respond(context, task, args.response));
     const live = await liveTasks(context);
@@ -151,7 +152,7 @@ async function tell({ db, callId }: ToolContext, task: Task, text: string): Prom
     return { ok: false, output: `Task ${task.id} is over already (${task.state}).` };
   return {
     ok: true,
-    output: `Said to task ${task.id}: its agent hears it ${heardWhen(task)}.`,
+    output: `Said to task ${task.id}: its agent hears it ${english(`hears.${heardWhen(task)}`)}.`,
     metadata: { taskId: task.id },
   };
 }
@@ -162,7 +163,6 @@ export const taskTools: Tool[] = [
   taskStatus,
   taskCancel,
   taskPause,
-  taskResume,
   taskRespond,
   taskBring,
   sessionTake,

@@ -182,10 +182,10 @@ export const gitTools: Tool[] = [
         path: ['name'],
       }),
     inQuestion: ['action'],
-    asks: ({ action, name }, at) =>
+    asks: ({ action, name }, at, say) =>
       action === 'list'
-        ? `List the branches${at}?`
-        : `${action === 'create' ? 'Make and change to' : 'Change to'} the branch ${named(name)}${at}?`,
+        ? say('ask.branches', { at })
+        : say(action === 'create' ? 'ask.newBranch' : 'ask.toBranch', { name: named(name), at }),
     run: ({ workspace, action, name }, context) => branch(context, workspace, action, name),
   }),
   defineTool({

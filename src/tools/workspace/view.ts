@@ -1,4 +1,5 @@
 import type { Profile } from '../../contracts/workspace-ops.ts';
+import { egressText } from '../../store/kennel/egress-rules.ts';
 import { saveWorkspace, tasksIn } from '../../store/kennel/workspaces/workspaces.ts';
 import type { ToolContext, ToolOutcome } from '../tool.ts';
 import { kindOf, type Opened, profileOf } from './in-workspace.ts';
@@ -28,7 +29,7 @@ export const dataOf = (
   profile,
 });
 
-/** `my-app (TypeScript) - on feature-x - 3 modified, 1 untracked - 2 ahead` */
+/** `my-app (TypeScript) - on feature-x - 3 modified, 1 untracked - 2 ahead`, and the hosts that its tasks may reach. */
 export async function status(context: ToolContext, at: Opened): Promise<ToolOutcome> {
   const { profile, why } = await profileOf(at, context);
   if (!profile) return { ok: false, output: why };
@@ -53,5 +54,12 @@ export async function status(context: ToolContext, at: Opened): Promise<ToolOutc
       : ['no git repository']),
     ...tasks.map((task) => `task ${task.id} ${task.state}`),
   ];
-  return { ok: true, output: parts.join(' - '), metadata: { ...dataOf(at, profile), tasks } };
+  const { text, named } = await egressText(context.db, context.config, [at]);
+  return {
+    ok: true,
+    output: `${parts.join(' - ')}\n${text}`,
+    metadata: { ...dataOf(at, profile), tasks },
+    // a program of a repository chose which hosts it wants, and a name can say anything
+    ...(named && { sources: [{ kind: 'command' as const, label: 'names of hosts' }] }),
+  };
 }

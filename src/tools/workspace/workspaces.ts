@@ -71,7 +71,8 @@ export const workspaceTools: Tool[] = [
     family: 'workspaces',
     reads: ['command'],
     sends: [],
-    description: 'Show what a workspace is and its git state.',
+    description:
+      'Show what a workspace is, its git state, and the hosts that tasks there may reach. Only the person changes those: "egress remove HOST" takes one back.',
     danger: 'SAFE',
     schema: z.strictObject({ name: workspaceArgument }),
     run: ({ name }, context) => inWorkspace(context, name, (at) => status(context, at), {}),

@@ -309,7 +309,7 @@ const EXECUTION: Sentence[] = [
     declared('steps of a workflow cannot be tools that orchestrate or ask'),
     ...['workflow_create', 'workflow_list', 'workflow_run', 'workflow_delete'].map((returns) => ({ returns })),
     differs('a step of a workflow'),
-    differs('`workflow_update`, `cron_update`, `cron_enable`'),
+    differs('`workflow_update`, `cron_update`'),
   ),
   says(
     678,

@@ -21,6 +21,12 @@ const FAR = `<title>Far</title><h1>top</h1><div style="height:3000px"></div><scr
   addEventListener('scroll', () => { document.querySelector('h1').textContent = 'at ' + Math.round(scrollY) });
   addEventListener('click', (e) => { document.title = 'clicked ' + e.clientX + ' ' + e.clientY })</script>`;
 
+const THINGS = `<title>Things</title><h1>Things</h1><label>Size <select><option>small</option><option>large</option></select></label>
+  <label>Note <input name="note" value="first"></label><p class="item">one</p><p class="item"><b>two</b></p><a href="/far">Far</a>
+  <main><section><div><p>deep down</p></div></section></main><div style="height:3000px"></div><script>
+  addEventListener('keydown', (e) => { document.title = 'pressed ' + e.key });
+  document.querySelector('select').addEventListener('change', (e) => { document.title = 'chose ' + e.target.value })</script>`;
+
 describe.skipIf(NO_DOCKER)('acting in the browser', () => {
   let database: TestDatabase;
   let bench: BrowserBench;
@@ -36,6 +42,7 @@ describe.skipIf(NO_DOCKER)('acting in the browser', () => {
     site = await serve({
       '/': FORM,
       '/far': FAR,
+      '/things': THINGS,
       '/endless': (_, response) =>
         void response.writeHead(200, { 'content-type': 'text/html' }).write('<h1>half of it</h1>'),
       '/sent': (request, response) =>
@@ -99,6 +106,47 @@ describe.skipIf(NO_DOCKER)('acting in the browser', () => {
     expect((await chat.call('browser_snapshot', {})).metadata).toMatchObject({ title: 'clicked 30 40' });
   });
 
+  it('adds to a field, presses keys, chooses, loads again and closes', async () => {
+    const page = await open('/things');
+    const note = refOf(page, 'textbox "Note"');
+    expect((await act({ action: 'append', ref: note, text: ' and second' })).output).toContain('first and second');
+    expect((await act({ action: 'press', text: 'Escape' })).metadata).toMatchObject({ title: 'pressed Escape' });
+    expect(
+      (await act({ action: 'select', ref: refOf(page, 'combobox "Size"'), text: 'large' })).metadata,
+    ).toMatchObject({
+      title: 'chose large',
+    });
+    expect(await act({ action: 'reload' })).toMatchObject({ ok: true, metadata: { title: 'Things' } });
+    expect(await act({ action: 'close' })).toMatchObject({ ok: true, output: 'The page is closed.' });
+    expect(await chat.call('browser_snapshot', {})).toMatchObject({
+      ok: false,
+      output: expect.stringContaining('No page is open'),
+    });
+  });
+
+  it('reads one thing, or a part of the page', async () => {
+    const page = await open('/things');
+    const get = async (args: object) => (await chat.call('browser_snapshot', args)).output;
+    expect(await get({ get: 'text', selector: 'h1' })).toBe('Things');
+    expect(await get({ get: 'html', selector: '.item:nth-of-type(2)' })).toContain('<b>two</b>');
+    expect(await get({ get: 'value', ref: refOf(page, 'textbox "Note"') })).toBe('first');
+    expect(await get({ get: 'attr', ref: refOf(page, 'link "Far"'), attr: 'href' })).toMatch(/\/far$/);
+    expect(await get({ get: 'attr', selector: 'h1', attr: 'href' })).toBe('It has no such attr.');
+    expect(await get({ get: 'count', selector: '.item' })).toBe('2');
+    expect(await get({ get: 'text' })).toContain('deep down');
+    expect(await get({ ref: refOf(page, 'link "Far"') })).toBe('Far');
+    expect(await chat.call('browser_snapshot', { get: 'text', ref: 999_999 })).toMatchObject({
+      ok: false,
+      output: expect.stringContaining('There is no element 999999'),
+    });
+    expect(await get({ selector: 'main' })).not.toContain('combobox');
+    expect(await get({ selector: 'main' })).toContain('deep down');
+    const usable = await get({ interactive: true });
+    expect(usable).toContain('combobox "Size"');
+    expect(usable).not.toContain('deep down');
+    expect((await get({ depth: 1 })).length).toBeLessThan((await get({})).length);
+  });
+
   it('answers a question of the page with no, because nobody could see it', async () => {
     const page = await open();
     expect((await act({ action: 'click', ref: refOf(page, 'button "Ask me"') })).metadata).toMatchObject({
@@ -129,10 +177,23 @@ describe.skipIf(NO_DOCKER)('acting in the browser', () => {
     [{ action: 'type', text: 'x' }, 'type needs ref'],
     [{ action: 'type', ref: 1, text: '  ' }, 'type needs text'],
     [{ action: 'type', ref: 1, text: 'x'.repeat(2001) }, '2000'],
+    [{ action: 'append', ref: 1 }, 'append needs text'],
+    [{ action: 'select', text: 'large' }, 'select needs ref'],
+    [{ action: 'press' }, 'press needs a key'],
+    [{ action: 'press', text: '--session' }, 'press needs a key'],
+    [{ action: 'upload', ref: 1, text: 'a.pdf' }, 'action'],
     [{ action: 'scroll', direction: 'down' }, 'action'],
     [{ action: 'click', ref: 1, confirm: true }, 'confirm'],
   ])('refuses %j', async (args, why) => {
     await expect(act(args)).rejects.toThrow(why);
+  });
+
+  it.each([
+    [{ get: 'attr', ref: 1 }, 'attr needs the name'],
+    [{ ref: 1, attr: 'a b' }, 'attr'],
+    [{ selector: '--headers' }, 'selector'],
+  ])('reads nothing by %j', async (args, why) => {
+    await expect(chat.call('browser_snapshot', args)).rejects.toThrow(why);
   });
 
   it('stores a picture of the page for the chat, once for each call', async () => {
@@ -153,6 +214,21 @@ describe.skipIf(NO_DOCKER)('acting in the browser', () => {
     expect(rows).toHaveLength(1);
     expect(rows[0]).toMatchObject({ id, kind: 'image', mime: 'image/png' });
     expect(rows[0]!.data.subarray(1, 4).toString()).toBe('PNG');
+  });
+
+  it('takes all of a long page, and makes a PDF of it', async () => {
+    await open('/things');
+    const taken = async (form: string) => {
+      const { ok, metadata } = await chat.call('browser_screenshot', { form }, { callId: `call_${form}` });
+      const id = metadata?.attachment as string;
+      const row = database.store.db.selectFrom('attachments').selectAll().where('id', '=', id);
+      return { ok, metadata, ...(await row.executeTakeFirstOrThrow()) };
+    };
+    const whole = await taken('page');
+    expect(whole.metadata?.height).toBeGreaterThan(2900);
+    const pdf = await taken('pdf');
+    expect(pdf).toMatchObject({ ok: true, kind: 'document', mime: 'application/pdf', name: 'page.pdf' });
+    expect(pdf.data.subarray(0, 5).toString()).toBe('%PDF-');
   });
 
   it('checks a page and says which check failed', async () => {

@@ -1,5 +1,6 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { ScheduleNotFoundError } from '@temporalio/client';
 import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from 'vitest';
 import { forwardSocket } from '../../../kennel/runner/watch/socket-forwarder.ts';
 import type { KennelDeps } from '../../../src/activities/activity-deps.ts';
@@ -7,11 +8,14 @@ import { createChatTools } from '../../../src/activities/task/chat-tools.ts';
 import { taskMcp, toolsForAgents } from '../../../src/adapters/mcp/agent-servers.ts';
 import { connectTo } from '../../../src/adapters/mcp/configured.ts';
 import { loadConfig } from '../../../src/config.ts';
+import { parseSchedule } from '../../../src/domain/cron.ts';
 import { parseMcpConfig } from '../../../src/domain/extensions/mcp-config.ts';
 import { reachedBy } from '../../../src/store/kennel/egress.ts';
+import { insertPrompt } from '../../../src/store/routines/automations.ts';
 import { type GateBench, type OpenedTask, startGateBench } from '../../support/gate-bench.ts';
 import { agreeTo } from '../../support/mcp/agree.ts';
 import { startMcpServer, type TestMcpServer } from '../../support/mcp/server.ts';
+import { until } from '../../support/until.ts';
 
 /** MCP servers of the owner through the gate of a task, as the container of a coding agent reaches them. */
 
@@ -52,9 +56,10 @@ beforeAll(async () => {
 afterAll(() => bench?.close());
 beforeEach(async () => {
   server = await startMcpServer();
-  // no server of Temporal is here: what is sent waits in the store
-  const chat = (taskId: string) =>
-    createChatTools({ db: bench.db, config: config(), temporal: {} as KennelDeps['temporal'] }, taskId);
+  // no server of Temporal is here: what is sent waits in the store, and no schedule was made there
+  const describe = () => Promise.reject(new ScheduleNotFoundError('none', 'none'));
+  const temporal = { schedule: { getHandle: () => ({ describe }) } } as unknown as KennelDeps['temporal'];
+  const chat = (taskId: string) => createChatTools({ db: bench.db, config: config(), temporal }, taskId);
   opened = await bench.task('demo', {
     mcp: (task) => taskMcp({ db: bench.db, config: config(), ...task, chat: chat(task.taskId) }),
   });
@@ -219,6 +224,70 @@ it('speaks in the chat of its task, and in no other, once for each call however 
   expect(await sent()).toHaveLength(2);
   const bad = { prompt: 'look', schedule_type: 'interval', schedule_value: 'soon' };
   expect(await call('schedule_task', bad, 'five')).toMatchObject({ ok: false, text: expect.stringContaining('soon') });
+});
+
+it('sees and changes the schedules of every chat from the owner’s own, after a yes, and from another chat only its own', async () => {
+  const chats = [
+    { id: 'whatsapp/fam', channel: 'whatsapp', address: '15550002222@s.whatsapp.net' },
+    { id: 'whatsapp/sam', channel: 'whatsapp', address: '15550003333@s.whatsapp.net' },
+  ] as const;
+  for (const chat of chats)
+    await bench.db
+      .insertInto('chats')
+      .values({ ...chat, workflow_id: `chat/${chat.id}`, autonomy: 'cautious' })
+      .execute();
+  for (const chatId of [opened.task.chat_id, 'whatsapp/fam']) {
+    const fields = { id: `cron_${chatId}`, chatId, name: 'news', timeZone: 'UTC', enabled: true };
+    const parsed = parseSchedule('0 9 * * *', 'UTC', new Date());
+    if (!parsed.ok) throw new Error(parsed.error);
+    await insertPrompt(bench.db, {
+      ...fields,
+      schedule: parsed.schedule,
+      prompt: `news of ${chatId}`,
+      isolated: undefined,
+      sources: [],
+    });
+  }
+  const listed = async () =>
+    (await (await fetch(`http://127.0.0.1:${port}/nanoclaw/current_tasks.json`)).json()) as Array<{
+      id: string;
+      groupFolder: string;
+    }>;
+  const own = `cron_${opened.task.chat_id}`;
+  expect((await listed()).map(({ id }) => id)).toEqual([own, 'cron_whatsapp/fam']);
+  expect((await listed())[0]).toMatchObject({ groupFolder: 'demo', prompt: `news of ${opened.task.chat_id}` });
+  expect((await call('list_tasks', {}, 'l1')).text).toContain(
+    '[cron_whatsapp/fam] news of whatsapp/fam (cron: 0 9 * * *)',
+  );
+  let counter = 0;
+  /** The call as the chat of the task gets it; nobody is here to carry it out. */
+  const ordered = async (task_id: string) => {
+    const left = new AbortController();
+    const body = JSON.stringify({ name: 'cancel_task', args: { task_id }, key: `cancel ${++counter}` });
+    const url = `http://127.0.0.1:${port}/nanoclaw/calls`;
+    const answered = fetch(url, { method: 'POST', body, signal: left.signal }).catch(() => {});
+    const { call: made, thread_id } = await until('the call is a turn', () =>
+      bench.db
+        .selectFrom('turns')
+        .select(['call', 'thread_id'])
+        .where('call', 'is not', null)
+        .where('status', '=', 'in_progress')
+        .executeTakeFirst(),
+    );
+    left.abort();
+    await answered;
+    await bench.db.updateTable('turns').set({ status: 'completed' }).where('call', 'is not', null).execute();
+    return { ...made!, thread_id };
+  };
+  expect(await ordered('cron_whatsapp/fam')).toMatchObject({
+    name: 'cron_delete',
+    args: { cron: 'cron_whatsapp/fam', chat: expect.stringContaining('WhatsApp') },
+  });
+  expect((await ordered(own)).args).toEqual({ cron: own });
+  await bench.db.updateTable('tasks').set({ chat_id: 'whatsapp/sam' }).where('id', '=', opened.task.id).execute();
+  expect(await listed()).toEqual([]);
+  expect((await ordered('cron_whatsapp/fam')).args).toEqual({ cron: 'cron_whatsapp/fam' });
+  await bench.db.deleteFrom('crons').execute();
 });
 
 it('is told of groups and schedules by the files of the protocol, and of no other file', async () => {

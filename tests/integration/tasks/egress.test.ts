@@ -93,7 +93,7 @@ describe('a task whose package manager wants a registry', () => {
 
     await app.say(first.thread, 'egress');
     expect(await lastReply(first.thread)).toContain(`may reach ${npm.at} (this project)`);
-    const turn = await app.turn(first.thread, [{ call: [['egress_list', {}]] }, { say: 'done' }]);
+    const turn = await app.turn(first.thread, [{ call: [['workspace_status', {}]] }, { say: 'done' }]);
     await app.ended(first.thread, turn);
     const listed = await app.store.db
       .selectFrom('calls')

@@ -84,6 +84,84 @@ describe('supervised autonomy', () => {
   });
 });
 
+describe('a routine and its schedule in a supervised chat', () => {
+  const make = ['workflow_create', { name: 'tidy', steps: ['workflow_list|look', 'cron_list'] }];
+  const both = [make, ['cron_create', { workflow: 'Tidy', schedule: '30 8 * * 1-5', name: 'mornings' }]];
+  const together = [
+    'workflow_create',
+    { name: 'tidy', steps: ['workflow_list|look', 'cron_list'], schedule: '30 8 * * 1-5' },
+  ];
+  const questions = (turn: string) =>
+    app.store.db
+      .selectFrom('questions')
+      .selectAll()
+      .where('turn_id', '=', turn)
+      .orderBy('asked_at')
+      .orderBy('id')
+      .execute();
+  const results = async (turn: string) =>
+    (await app.store.db.selectFrom('calls').selectAll().where('turn_id', '=', turn).orderBy('position').execute()).map(
+      ({ ok, output }) => [ok, output],
+    );
+  const schedulesOf = async (thread: string) =>
+    (
+      await app.store.db
+        .selectFrom('crons')
+        .innerJoin('threads', 'threads.chat_id', 'crons.chat_id')
+        .select(['crons.name', 'crons.schedule'])
+        .where('threads.id', '=', thread)
+        .execute()
+    ).map(({ name, schedule }) => `${name}: ${schedule}`);
+  const asked = async (thread: string): Promise<number> =>
+    (await app.events(thread)).filter((event) => event.event === 'approval.required').length;
+
+  it.each([
+    ['one call', [together], ['tidy: 30 8 * * 1-5']],
+    ['two calls of one answer', both, ['mornings: 30 8 * * 1-5']],
+  ])('are one question, by %s, that shows both', async (_, calls, scheduled) => {
+    const thread = await app.thread();
+    const turn = await app.turn(thread, [{ call: calls }, { say: 'done' }]);
+    const { id } = await approval(thread);
+    const [question] = await questions(turn);
+    expect(question!.prompt).toBe('Save the routine "tidy", and run it every weekday at 8:30?');
+    expect(question!.evidence).toMatch(/^1\. look: List the workflows.*\n2\. List the crons of this chat/);
+    expect(await schedulesOf(thread)).toEqual([]);
+    await decide(id, 'allow');
+    expect((await app.ended(thread, turn)).status).toBe('completed');
+    expect([await routinesOf(thread), await schedulesOf(thread), await asked(thread)]).toEqual([1, scheduled, 1]);
+    for (const { decision, decided_by } of await questions(turn))
+      expect([decision, decided_by]).toMatchObject(['allow', { role: 'client' }]);
+    for (const [ok] of await results(turn)) expect(ok).toBe(true);
+  });
+
+  it('are neither made after a no', async () => {
+    const thread = await app.thread();
+    const turn = await app.turn(thread, [{ call: both }, { say: 'done' }]);
+    await decide((await approval(thread)).id, 'deny');
+    expect((await app.ended(thread, turn)).status).toBe('completed');
+    expect([await routinesOf(thread), await schedulesOf(thread), await asked(thread)]).toEqual([0, [], 1]);
+    expect(await results(turn)).toEqual([
+      [false, expect.stringContaining('Nothing was run')],
+      [false, expect.stringContaining('Nothing was run')],
+    ]);
+  });
+
+  it('are two questions where the routine of that name is another one than was shown', async () => {
+    const thread = await app.thread();
+    const first = await app.turn(thread, [{ call: [make] }, { say: 'done' }]);
+    await decide((await approval(thread)).id, 'allow');
+    await app.ended(thread, first);
+    const turn = await app.turn(thread, [{ call: both }, { say: 'done' }]);
+    const { id } = await approval(thread);
+    await decide(id, 'allow');
+    await until('the schedule is asked about', async () => (await asked(thread)) === 3);
+    expect(await schedulesOf(thread)).toEqual([]);
+    expect((await app.say(thread, 'no')).kind).toBe('answer');
+    expect((await app.ended(thread, turn)).status).toBe('completed');
+    expect(await schedulesOf(thread)).toEqual([]);
+  });
+});
+
 describe('a question that nobody answers', () => {
   it('reminds once, then expires, and the turn goes on without it', async () => {
     const thread = await app.thread();

@@ -118,7 +118,7 @@ describe('a cron that was made disabled', () => {
     expect(await paused()).toBe(true);
     expect((await call(thread, 'cron_list', {})).output).toMatch(/nightly.*switched off/);
 
-    expect(await call(thread, 'cron_enable', { cron: 'Nightly' })).toMatchObject({
+    expect(await call(thread, 'cron_update', { cron: 'Nightly', enabled: true })).toMatchObject({
       ok: true,
       output: expect.stringMatching(/is on again: .*, next .*04:00/),
     });
@@ -126,7 +126,7 @@ describe('a cron that was made disabled', () => {
     expect((await cron()).enabled).toBe(true);
     expect((await call(thread, 'cron_list', {})).output).toMatch(/nightly.*next .*04:00/);
 
-    expect(await call(thread, 'cron_enable', { cron: 'nightly', enabled: false })).toMatchObject({
+    expect(await call(thread, 'cron_update', { cron: 'nightly', enabled: false })).toMatchObject({
       ok: true,
       output: expect.stringMatching(/is switched off/),
     });

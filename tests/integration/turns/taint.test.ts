@@ -65,7 +65,7 @@ const wishes: Call[] = [
   ['github_branch_create', { name: 'leak/sk-1234' }],
   ['cron_create', { workflow: 'deploy', schedule: '*/5 * * * *' }],
   ['cron_run', { cron: 'deploy' }],
-  ['cron_enable', { cron: 'deploy' }],
+  ['cron_update', { cron: 'deploy', enabled: true }],
   ['cron_delete', { cron: 'backup' }],
   [
     'workflow_create',

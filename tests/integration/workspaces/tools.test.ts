@@ -129,7 +129,9 @@ describe.skipIf(!engine)('tools on workspaces', () => {
       expect(await activeWorkspace(database.store.db, chat.chatId)).toEqual({ host: 'local', name: 'app' });
       put('web-1/new.txt', 'x');
       const status = await chat.call('workspace_status', { name: 'web-1' });
-      expect(status.output).toMatch(/^web-1 \((Java|Type)Script.*\) - on main - 1 untracked$/);
+      expect(status.output).toMatch(
+        /^web-1 \((Java|Type)Script.*\) - on main - 1 untracked\nweb-1: nobody was asked about a host yet\.$/,
+      );
       expect(status.metadata).toMatchObject({ name: 'web-1', profile: { git: { untracked: 1, modified: 0 } } });
     });
 
@@ -521,6 +523,20 @@ describe.skipIf(!engine)('tools on workspaces', () => {
       expect(
         (await bench.call('app_test', { workspace: 'tested', command: 'node --test lacks.test.mjs' })).output,
       ).toContain('let a task install them first');
+    });
+
+    it('lint and build it by its own commands, as far as its files name them', async () => {
+      await bench.call('workspace_create', { name: 'linted', template: 'empty' });
+      const makefile = 'lint:\n\t@echo no errors\n';
+      await bench.call('file_write', { workspace: 'linted', path: 'Makefile', content: makefile });
+      expect(await bench.call('app_test', { workspace: 'linted', command: 'lint' })).toMatchObject({
+        ok: true,
+        output: expect.stringMatching(/^make lint succeeded[\s\S]*no errors/),
+      });
+      expect(await bench.call('app_test', { workspace: 'linted', command: 'build' })).toMatchObject({
+        ok: false,
+        output: 'How linted is built is not known: its files do not say it. The owner can: "linted is built by …".',
+      });
     });
 
     it('find the packages that a task fetched, and no setting that it left in its HOME', async () => {

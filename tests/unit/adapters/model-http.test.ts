@@ -306,7 +306,11 @@ describe('the practice model', () => {
     ],
     ['fetch example.com', tool('web_fetch', 'url'), { url: 'https://example.com' }],
     ['show progress', tool('report_progress', 'message', 'percent'), { percent: 50 }],
-    ['every minute', tool('workflow_create', 'name', 'steps'), { name: 'what is scheduled' }],
+    [
+      'every minute',
+      tool('workflow_create', 'name', 'steps', 'schedule'),
+      { name: 'what is scheduled', schedule: '*/1 * * * *' },
+    ],
     ['routines', tool('cron_list'), {}],
     ['stop schedule', tool('cron_delete', 'cronId'), { cronId: 'what is scheduled' }],
   ])('"%s" calls its tool, and says so when the tool is missing', async (words, offered, args) => {
@@ -325,7 +329,7 @@ describe('the practice model', () => {
     expect(answer.calls).toEqual([]);
   });
 
-  test('takes the answer of a question and makes the schedule after the routine', async () => {
+  test('takes the answer of a question, and makes the schedule after the routine where one call does not make both', async () => {
     const model = await practice();
     const called = (words: string, name: string, content: string): ModelMessage[] => [
       { role: 'user', content: words },
@@ -339,6 +343,8 @@ describe('the practice model', () => {
       ask(called('every minute', 'workflow_create', 'made'), { tools: [tool('cron_create', 'workflow', 'schedule')] }),
     );
     expect(JSON.parse(next.calls[0]!.arguments)).toEqual({ workflow: 'what is scheduled', schedule: '*/1 * * * *' });
+    const both = await model.complete(ask(called('every minute', 'workflow_create', 'Created it. Scheduled "it".')));
+    expect([both.calls, both.text]).toEqual([[], expect.stringContaining('Scheduled "it".')]);
   });
 });
 

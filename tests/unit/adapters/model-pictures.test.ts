@@ -38,7 +38,7 @@ describe('files in a model request', () => {
     expect(user).toMatchObject({ role: 'user', pictures: ['/9j/'] });
     expect(user.content).toContain('look at this\n\n[the text of a.csv]\n| x,y\n');
     expect(user.content).toContain(
-      `[cut at ${SHOWN_FILE_CHARS} of ${SHOWN_FILE_CHARS + 1} characters; read on with read_attachment {"id":"att_3","offset":${SHOWN_FILE_CHARS}}]`,
+      `[cut at ${SHOWN_FILE_CHARS} of ${SHOWN_FILE_CHARS + 1} characters; read on with read_output {"callId":"att_3","offset":${SHOWN_FILE_CHARS}}]`,
     );
     expect(user.content).toMatch(/\n\n\[attached: att_1 \(a\.csv\), att_2 \(picture\), att_3 \(long\.txt\)\]$/);
     expect(user.content).not.toContain('said already');

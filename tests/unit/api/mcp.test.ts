@@ -56,7 +56,7 @@ describe('tools for programs', () => {
     expect(new Set(all).size).toBe(all.length);
     expect(all).toEqual(expect.arrayContaining(read));
     expect(all).toContain('shell_run');
-    for (const name of ['ask_user', 'preferences', 'read_attachment']) expect(all).not.toContain(name);
+    for (const name of ['ask_user', 'preferences', 'read_output']) expect(all).not.toContain(name);
   });
 
   it('that are not offered are refused with what would allow them; unknown ones are unknown', () => {
@@ -103,6 +103,12 @@ describe('tools by the names of NanoClaw', () => {
         'schedule_task',
         { ...task, schedule_type: 'once', schedule_value: '2099-02-23T15:30:00', context_mode: 'group' },
         { prompt: 'Say hello', schedule: '2099-02-23T15:30:00' },
+      ],
+      ['schedule_task', { ...task, schedule_value: '*/5 * * * *' }, { prompt: 'Say hello', schedule: '*/5 * * * *' }],
+      [
+        'schedule_task',
+        { ...task, schedule_type: 'interval', schedule_value: '300000' },
+        { prompt: 'Say hello', schedule: '300000' },
       ],
       ['list_tasks', {}, {}],
       ['update_task', { task_id: 'cron_1', prompt: 'Say bye' }, { cron: 'cron_1', prompt: 'Say bye' }],

@@ -1,6 +1,11 @@
+import { spawnSync } from 'node:child_process';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import { expect, it } from 'vitest';
 import { typedCommand, withTypedCommands } from '../../../src/installation.ts';
 
+const root = fileURLToPath(new URL('../../..', import.meta.url));
 const NAMES = ['start', 'up', 'kennel', 'kennel-worker', 'config'];
 const inClone = (text: string) => withTypedCommands(text, NAMES, true);
 
@@ -18,4 +23,20 @@ it('leaves what is no command, and an installed package, as they are', () => {
   for (const text of ['to fetch startled cats', 'npm run fetch -- up', 'prefetch up', '/opt/bin/fetch up', 'fetch it'])
     expect(inClone(text)).toBe(text);
   expect(withTypedCommands('fetch up', NAMES, false)).toBe('fetch up');
+});
+
+const run = (...args: string[]) => {
+  const env = { ...process.env, FETCH_HOME: join(tmpdir(), 'fetch-home-of-nobody') };
+  const { stdout, stderr } = spawnSync(process.execPath, [join(root, 'bin/fetch.js'), ...args], { env });
+  return `${stdout}${stderr}`;
+};
+
+it.each([[['ps']], [['pair']]])('fetch %j says how to begin where nothing was started, and blames no file', (args) => {
+  expect(run(...args)).toMatch(/^Nothing was started with \S+ yet\. Start it: (?:npm run )?fetch (?:-- )?start, or /);
+});
+
+it('every command has its group in the help', () => {
+  const headings = run('--help').match(/^\S.*:$/gm);
+  expect(headings?.slice(0, 3)).toEqual(['Options:', 'First:', 'Every day:']);
+  expect(headings).not.toContain('Commands:');
 });

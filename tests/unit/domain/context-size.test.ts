@@ -172,7 +172,7 @@ describe('what is shown on a small model', () => {
     const [, summary, message] = toModelMessages('s', text, [said], new Map(), new Map([['att_1', document]]), shown);
     expect(summary!.content.length).toBeLessThan(2_200);
     expect(message!.content.length).toBeLessThan(4_400);
-    expect(message!.content).toContain('read on with read_attachment');
+    expect(message!.content).toContain('read on with read_output {"callId":"att_');
   });
 
   it('is as before where the context is large or not known', () => {

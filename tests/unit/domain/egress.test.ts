@@ -3,14 +3,15 @@ import { describe, expect, it } from 'vitest';
 import { parseEgress } from '../../../src/domain/chat/words/commands.ts';
 import {
   askedTool,
-  EGRESS_OPTIONS,
   egressAnswer,
+  egressOptions,
   egressQuestion,
   egressVerdict,
   shownHost,
   toolName,
 } from '../../../src/domain/tasks/egress.ts';
 import { mirrorEnvironment, mirrorsOf, mirrorsProblem } from '../../../src/domain/tasks/registries/mirrors.ts';
+import { CATALOGUE, sayIn } from '../../../src/domain/texts/say.ts';
 import { holds } from '../../support/property.ts';
 
 const about = { taskId: 'tsk_12', workspace: 'demo', more: 0, tools: ['npm'], warnings: [] };
@@ -108,13 +109,19 @@ describe('an answer about hosts', () => {
     ['no', 'no'],
     ['👎', 'no'],
     ['never', 'never'],
+    ['Nie!', 'never'],
+    ['कभी नहीं।', 'never'],
+    ['ja', 'task'],
+    ['nein', 'no'],
+    ['ja, aber nicht das zweite', null],
     ['yes, but not the second one', null],
     ['this', null],
     ['❤️', null],
   ])('"%s" means %s', (answer, verdict) => expect(egressVerdict(answer)).toBe(verdict));
 
   it('can be each of the choices, and is none where there are more words', () => {
-    expect(EGRESS_OPTIONS.map(egressVerdict)).toEqual(['once', 'task', 'project', 'no']);
+    for (const language of Object.keys(CATALOGUE))
+      expect(egressOptions(sayIn(language)).map(egressVerdict)).toEqual(['once', 'task', 'project', 'no']);
     holds(
       fc.property(fc.string({ minLength: 1 }), (words) => {
         expect(egressVerdict(`once ${words}x`)).toBeNull();

@@ -13,7 +13,7 @@ import {
   wholePairs,
 } from '../../../src/domain/text/storable.ts';
 import { sanitiseText } from '../../../src/gateway/intake/sanitise.ts';
-import { excerpt } from '../../../src/tools/attachments.ts';
+import { excerpt } from '../../../src/tools/interaction.ts';
 import { anyText } from '../../support/any-text.ts';
 import { holds } from '../../support/property.ts';
 

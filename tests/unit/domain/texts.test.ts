@@ -1,7 +1,9 @@
+import { globSync, readFileSync } from 'node:fs';
 import { parse, TYPE } from '@formatjs/icu-messageformat-parser';
 import { describe, expect, it } from 'vitest';
 import { greetingText, shortHelp } from '../../../src/domain/chat/words/help.ts';
 import { momentInWords, scheduleInWords } from '../../../src/domain/chat/words/schedule-words.ts';
+import { sayAgain } from '../../../src/domain/texts/again.ts';
 import { languageIn, languageOf } from '../../../src/domain/texts/language.ts';
 import {
   CATALOGUE,
@@ -103,6 +105,56 @@ it('times are those of the language', () => {
   expect(scheduleInWords('0 9 * * MON,FRI', sayIn('de'))).toBe('jeden Montag und Freitag um 9:00');
   expect(scheduleInWords('*/5 * * * *', sayIn('pt'))).toBe('a cada 5 minutos');
   expect(scheduleInWords('0 8 1 * *', sayIn('hi'))).toBe('every month on the 1st at 8:00');
+});
+
+describe('a sentence that was made in English', () => {
+  const say = sayIn('de');
+
+  it.each([
+    [
+      'Undone: a.txt is gone again. Redo brings it back.',
+      'Rückgängig gemacht: a.txt ist wieder weg. „redo“ holt es zurück.',
+    ],
+    [
+      'Undone (2 edits and 1 command): a.txt, b c.txt and 3 more are gone again, d. e is back. Its commit is taken back, too. x.txt changed since the task and stay as they are. Redo brings it back.',
+      'Rückgängig gemacht (2 Bearbeitungen und 1 Befehl): a.txt, b c.txt und 3 weitere sind wieder weg, d. e ist zurück. Der Commit ist auch zurückgenommen. x.txt: seit der Aufgabe geändert und bleibt, wie es ist. „redo“ holt es zurück.',
+    ],
+    [
+      'Rebase is in progress; finish or abort it first. Nothing was changed.',
+      'Rebase ist im Gange; schließ das erst ab oder brich es ab. Es wurde nichts geändert.',
+    ],
+    [
+      'The account of Codex at its model provider has no credit left. Add some there, or put in the key of another account on my page, under Settings. (It said: no credit. Pay.)',
+      'Das Konto von Codex beim Anbieter des Modells hat kein Guthaben mehr. Lade es dort auf, oder trag auf meiner Seite unter Settings den Schlüssel eines anderen Kontos ein. (Es sagte: no credit. Pay.)',
+    ],
+  ])('is said in the language of the person: %s', (made, said) => {
+    expect(sayAgain(made, say)).toBe(said);
+    expect(sayAgain(made, english)).toBe(made);
+  });
+
+  it('stays as it is where it is not ours', () => {
+    for (const text of ['', 'Undone', 'It is gone. There is nothing to undo.', 'x'.repeat(10_000)])
+      expect(sayAgain(text, say)).toBe(text);
+    expect(sayAgain('There is nothing to undo. Or is there?', say)).toMatch(/machen\. Or is there\?$/);
+  });
+
+  it('of a container has a text', () => {
+    const made = globSync('kennel/workspace/undo/*.ts').map((file) => readFileSync(file, 'utf8'));
+    const literals = made
+      .join('\n')
+      .matchAll(
+        /(?:OwnRefusal|Refusal|notes\.push)\(\s*(?:'([^']+)'|`((?:[^`$]|\$\{[^{}`]*(?:`[^`]*`[^{}`]*)*(?:\{[^}]*\}[^{}]*)*\})+)`)/g,
+      );
+    const unknown = [...literals].flatMap(([, plain, filled]) => {
+      const sentence = (plain ?? filled!)
+        .replace(/\$\{what\}/, 'The files')
+        .replace(/\$\{(?:[^{}]|\{[^{}]*\})*\}/g, 'a');
+      const whole = /[.!]$/.test(sentence) ? sentence : `${sentence}.`;
+      return sayAgain(whole, say) === whole ? [whole] : [];
+    });
+    expect(made.join('').match(/Refusal\(/g)!.length).toBeGreaterThan(10);
+    expect(unknown).toEqual([]);
+  });
 });
 
 describe('the language of a message', () => {

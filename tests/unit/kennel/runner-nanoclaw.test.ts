@@ -49,7 +49,7 @@ afterEach(async () => {
   rmSync(folder, { recursive: true, force: true });
 });
 
-function start(prompt: string, spec: Partial<RunSpec> = {}): void {
+function start(prompt: string, spec: Partial<RunSpec> = {}, env: NodeJS.ProcessEnv = {}): void {
   step += 1;
   const whole: RunSpec = {
     version: 1,
@@ -76,6 +76,7 @@ function start(prompt: string, spec: Partial<RunSpec> = {}): void {
       FETCH_NANOCLAW_QUIET_MS: '400',
       FETCH_NANOCLAW_FILES_MS: '50',
       TEST_IPC: join(folder, 'home/ipc'),
+      ...env,
     },
     stdio: ['ignore', 'inherit', 'inherit'],
   });
@@ -185,6 +186,13 @@ describe("an agent of NanoClaw's image", () => {
     expect(await ended()).toMatchObject({ outcome: 'failed', reason: expect.stringContaining('exited with code 3') });
     start('exit 0');
     expect(await ended()).toMatchObject({ outcome: 'completed' });
+  });
+
+  it('has its time again from each answer on, and is ended when it answers nothing for so long', async () => {
+    const env = { FETCH_NANOCLAW_TIMEOUT_MS: '4000', FETCH_NANOCLAW_QUIET_MS: '60000' };
+    start('wait 2500\nsay one\nwait 2500\nsay two\nwait 60000', {}, env);
+    expect(await ended()).toMatchObject({ outcome: 'failed', reason: expect.stringContaining('answered nothing for') });
+    expect(said()).toEqual(['one', 'two']);
   });
 
   it('begins only after a yes where a person wants to be asked, because it asks nothing itself', async () => {

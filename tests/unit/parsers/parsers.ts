@@ -39,9 +39,11 @@ import {
 } from '../../../src/domain/chat/words/commands.ts';
 import { parseHelp } from '../../../src/domain/chat/words/help.ts';
 import { parsePlanFirst, parsePlanPreference } from '../../../src/domain/chat/words/plan-words.ts';
+import { parseCheck, parseProfile } from '../../../src/domain/chat/words/profile-words.ts';
 import { parseBring, parseChoice, parseTogether } from '../../../src/domain/chat/words/race-words.ts';
 import { parseRemind, readRemind } from '../../../src/domain/chat/words/reminder.ts';
 import { meaningOf } from '../../../src/domain/chat/words/replies.ts';
+import { parseGive, parseTake } from '../../../src/domain/chat/words/session-words.ts';
 import { parseShip } from '../../../src/domain/chat/words/ship-words.ts';
 import { parseSignOff } from '../../../src/domain/chat/words/sign-off.ts';
 import {
@@ -120,6 +122,10 @@ const COMMANDS: Record<string, Parser> = {
     read: parseTaskStart,
     seeds: ['/task claude in demo: fix the tests', '/task: add a page', '/task in my.app: x'],
   },
+  parseProfile: { read: parseProfile, seeds: ['demo is tested by make check', 'forget how demo is built.'] },
+  parseCheck: { read: parseCheck, seeds: ['check demo', '/check demo again!'] },
+  parseTake: { read: parseTake, seeds: ['take', 'take: add a page', 'take this session'] },
+  parseGive: { read: parseGive, seeds: ['give', 'give 2', 'give tsk_0123456789'] },
   parseShip: { read: parseShip, seeds: ['ship', 'ship in demo: Add a page', 'ship and merge when green', 'ship stop'] },
   parseGroupOrder: {
     read: parseGroupOrder,

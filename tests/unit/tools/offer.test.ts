@@ -18,7 +18,7 @@ import { CONTRACT } from '../../conformance/contract-tools.ts';
 import { requestTokens } from '../../support/request-tokens.ts';
 
 const ALL = Object.keys(FAMILIES) as Family[];
-const QUIET: ChatSituation = { onGitHub: false, taskOpen: false, documents: false, skills: false };
+const QUIET: ChatSituation = { onGitHub: false, taskOpen: false, skills: false };
 const offer = (more: Partial<Offer> = {}): Offer => ({
   access: { mode: 'agent', allowShell: true },
   added: new Map(),
@@ -157,9 +157,8 @@ describe('a family opens by itself', () => {
   });
 
   it('by the state of the chat', () => {
-    expect(openedBy([], { onGitHub: true, taskOpen: true, documents: true, skills: true })).toEqual([
+    expect(openedBy([], { onGitHub: true, taskOpen: true, skills: true })).toEqual([
       'skills',
-      'attachments',
       'tasks',
       'github',
       'git',

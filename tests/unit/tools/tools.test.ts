@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest';
+import { english } from '../../../src/domain/texts/say.ts';
 import { declarations, prepareCall, tools } from '../../../src/tools/registry.ts';
 import { checkRoutineSteps, problemOfRun } from '../../../src/tools/routines/routine-steps.ts';
 import { idFromCall } from '../../../src/tools/tool.ts';
@@ -69,6 +70,27 @@ test.each([
   ['__proto__', '{}', /no tool/],
 ])('a wrong call of %s with %s comes back as an error that can be corrected', (name, args, error) => {
   expect(prepareCall(name, args)).toEqual({ ok: false, error: expect.stringMatching(error) });
+});
+
+test.each([
+  ['cron_enable', { cron: 'nightly' }, 'cron_update', { cron: 'nightly', enabled: true }],
+  ['cron_enable', { cron: 'nightly', enabled: false }, 'cron_update', { cron: 'nightly', enabled: false }],
+  ['egress_list', {}, 'workspace_status', {}],
+  ['task_resume', { taskId: 'tsk_1' }, 'task_pause', { taskId: 'tsk_1', resume: true }],
+  ['functions.task-resume', {}, 'task_pause', { resume: true }],
+  ['read_attachment', { id: 'att_1', offset: 9 }, 'read_output', { callId: 'att_1', offset: 9, limit: 7_500 }],
+])('%s %j has become a part of another tool, and still does the same', (name, args, now, theirs) => {
+  const call = prepareCall(name, JSON.stringify(args));
+  expect(call).toMatchObject({ ok: true, tool: { name: now } });
+  expect(call.ok && call.args).toEqual(theirs);
+});
+
+test('a schedule is switched in words of its own', () => {
+  const asked = (args: object) => tools.get('cron_update')!.asks!({ cron: 'nightly', ...args } as never, '', english);
+  expect(asked({ enabled: false })).toBe('Switch the schedule "nightly" off?');
+  expect(asked({ enabled: true, schedule: '0 9 * * *' })).toBe(
+    'Change the schedule "nightly" to every day at 9:00, and switch it on?',
+  );
 });
 
 const check = (steps: Parameters<typeof checkRoutineSteps>[0]) =>
@@ -166,7 +188,6 @@ test.each([
   'workflow_delete',
   'cron_create',
   'cron_run',
-  'cron_enable',
   'cron_delete',
   'ask_user',
   'report_progress',

@@ -79,7 +79,7 @@ export function systemPrompt(
     );
   if (media) {
     lines.push(
-      'A file that is listed as [attached: att_…] with a message can be sent back: write ![what it shows](attachment:att_…) where it belongs. A document is read on with read_attachment.',
+      'A file that is listed as [attached: att_…] with a message can be sent back: write ![what it shows](attachment:att_…) where it belongs. A document is read on with read_output.',
     );
   }
   if (subject.group) {

@@ -1,6 +1,7 @@
 import { ASK_USER } from '../../../contracts/conversation.ts';
 import type { CallTaint, Sink, Source } from '../../../contracts/taint.ts';
 import type { Called, DialogueMessage } from '../../../domain/chat/context/context.ts';
+import { currentCall } from '../../../domain/chat/former-tools.ts';
 import { type Effect, type Provenance, taintOf, unionOf, urlsIn } from '../../../domain/consent/taint.ts';
 import type { Db } from '../../../store/postgres/database.ts';
 import type { CheckedCall } from '../../../store/turns/steps/new-calls.ts';
@@ -37,7 +38,9 @@ function sourcesOfCall(call: Called, group: boolean): readonly Source[] {
   if (call.output === null) return [];
   // anybody who writes in a group may answer a question
   if (call.name === ASK_USER) return group ? [{ kind: 'member', label: 'an answer in the group' }] : [];
-  return call.sources ?? declaredSources(tools.get(call.name), call.args);
+  if (call.sources) return call.sources;
+  const { name, args } = currentCall(call);
+  return declaredSources(tools.get(name), args);
 }
 
 /** The sources that a tool declares for its output. */
@@ -98,8 +101,8 @@ export async function taintUnattended(
 }
 
 /**
- * Stores with each call of an answer what a person must allow because of what the model had read, and with calls in a
- * workspace what that was.
+ * Stores with each call of an answer which of its effects need a yes because of what the model had read, and with calls
+ * in a workspace what that was.
  */
 export async function withTaint(
   db: Db,

@@ -221,12 +221,11 @@ interface TurnOffer extends Offer {
 async function offerOf(db: Db, { input, subject }: Asking, { history, facts }: Fitting): Promise<TurnOffer> {
   const extensions = await extensionsFor(db, input.turnId, subject);
   const [added, skills] = await Promise.all([addedTools(db, extensions), skillsAmong(db, extensions)]);
-  const { messages, files, openFrom } = history;
+  const { messages, openFrom } = history;
   const now = messages.filter(({ role, ord }) => role === 'user' && openFrom !== null && ord >= openFrom);
-  const documents = [...files.values()].some(({ kind }) => kind !== 'image');
   const byItself = openedBy(
     now.map(({ content }) => content),
-    { ...facts, documents, skills: skills.length > 0 },
+    { ...facts, skills: skills.length > 0 },
     openingWords(added),
   );
   return {

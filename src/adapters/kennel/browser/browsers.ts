@@ -64,6 +64,8 @@ interface BrowserRun {
   signal: AbortSignal;
 }
 
+export type PictureForm = 'window' | 'page' | 'pdf';
+
 /** The browsers of the chats on this host: at most one for each chat, kept between calls. */
 export interface Browsers {
   /**
@@ -71,8 +73,8 @@ export interface Browsers {
    * KennelFull @throws BrowserFailed
    */
   run(owner: BrowserOwner, commands: readonly BrowserCommand[], options: BrowserRun): Promise<BrowserAnswer>;
-  /** A picture of the page, as PNG. @throws NoBrowser @throws BrowserFailed */
-  picture(owner: BrowserOwner, options: Omit<BrowserRun, 'opens' | 'bail'>): Promise<Buffer>;
+  /** What the window shows of the page or all of it, as PNG, or the page as PDF. @throws NoBrowser @throws BrowserFailed */
+  picture(owner: BrowserOwner, options: Omit<BrowserRun, 'opens' | 'bail'> & { form: PictureForm }): Promise<Buffer>;
   /**
    * Pictures of these pages, as PNG, by a browser that ends with the call; null for a page that does not load.
    */
@@ -109,7 +111,11 @@ const BUSY_MS = 50;
 /** A page may have any size. */
 const MAX_OUTPUT = 8 * 1024 * 1024;
 const MAX_PICTURE = 32 * 1024 * 1024;
-const PICTURE = '/tmp/picture.png';
+const TAKEN: Record<PictureForm, { command: string; file: string }> = {
+  window: { command: 'screenshot', file: '/tmp/picture.png' },
+  page: { command: 'screenshot --full', file: '/tmp/picture.png' },
+  pdf: { command: 'pdf', file: '/tmp/page.pdf' },
+};
 /** What a page loads after its first files shows a moment later. */
 const LOADED: BrowserCommand = ['wait', '--load', 'networkidle', '--timeout', '5000'];
 const TOO_LARGE = 'The page is too large to be described.';
@@ -155,14 +161,13 @@ class HostBrowsers implements Browsers {
     });
   }
 
-  picture(owner: BrowserOwner, options: Omit<BrowserRun, 'opens' | 'bail'>): Promise<Buffer> {
-    return this.shot(owner, options, false);
-  }
-
-  /** `whole`: with what is below the first screen. */
-  private shot(owner: BrowserOwner, options: Omit<BrowserRun, 'opens' | 'bail'>, whole: boolean): Promise<Buffer> {
+  picture(
+    owner: BrowserOwner,
+    { form, ...options }: Omit<BrowserRun, 'opens' | 'bail'> & { form: PictureForm },
+  ): Promise<Buffer> {
     return this.inTurn(owner, { ...options, opens: null, bail: true }, async ({ id }) => {
-      const taken = `agent-browser screenshot ${whole ? '--full ' : ''}${PICTURE} >&2 && base64 -w0 ${PICTURE} && rm -f ${PICTURE}`;
+      const { command, file } = TAKEN[form];
+      const taken = `agent-browser ${command} ${file} >&2 && base64 -w0 ${file} && rm -f ${file}`;
       const said = await this.exec(id, ['sh', '-c', taken], '', MAX_PICTURE, options.signal);
       const picture = Buffer.from(said.stdout, 'base64');
       if (said.code !== 0 || said.cut || picture.length === 0)
@@ -184,7 +189,9 @@ class HostBrowsers implements Browsers {
         const commands = 'url' in page ? [['open', page.url], LOADED] : drawn(page);
         const { answers } = await this.run(owner, commands, { ...options, opens: subject, bail: true });
         const isThere = 'url' in page ? answers[0]?.success : answers.every(({ success }) => success);
-        taken.push(isThere ? await this.shot(owner, options, 'html' in page) : null);
+        taken.push(
+          isThere ? await this.picture(owner, { ...options, form: 'html' in page ? 'page' : 'window' }) : null,
+        );
       }
       return taken;
     } finally {

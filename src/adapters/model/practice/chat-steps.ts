@@ -71,11 +71,13 @@ const schedule: Rule = ({ word, step, last }, use) => {
         [['name'], ROUTINE],
         [['description'], 'Lists what runs by itself'],
         [['steps'], [{ name: 'list', tool: 'cron_list', args: {} }]],
+        [['schedule'], EVERY_MINUTE],
       ],
-      'First the routine.',
+      'I make a routine, and its schedule.',
     );
   }
-  if (step === 1) {
+  // tools of another program may take no schedule with the routine
+  if (step === 1 && !last.includes('Scheduled "')) {
     return use(
       'cron_create',
       [

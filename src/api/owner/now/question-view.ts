@@ -1,8 +1,9 @@
 import { z } from 'zod';
 import type { OwnerChat, OwnerQuestion } from '../../../contracts/owner.ts';
-import { HOW_TO_ANSWER } from '../../../domain/tasks/egress.ts';
+import { egressVerdict } from '../../../domain/tasks/egress.ts';
 import { argumentsEvidence } from '../../../domain/text/evidence.ts';
 import { prefix } from '../../../domain/text/storable.ts';
+import { english } from '../../../domain/texts/say.ts';
 import { isAboutHosts } from '../../../store/kennel/questions/egress-questions.ts';
 import type { WaitingRow } from '../../../store/owner/views/now.ts';
 import { count, type Fields, time } from '../../http/endpoint.ts';
@@ -87,10 +88,10 @@ function answerOf(row: WaitingRow, kind: OwnerQuestion['kind'], seen: number): O
       label: option,
       description: '',
       body: said(option, option),
-      kind: kind !== 'hosts' ? ('other' as const) : option === 'no' ? ('no' as const) : ('yes' as const),
+      kind: kind !== 'hosts' ? ('other' as const) : egressVerdict(option) === 'no' ? ('no' as const) : ('yes' as const),
     }));
     if (kind === 'hosts')
-      choices.push({ label: 'never', description: HOW_TO_ANSWER, body: said('never', 'never'), kind: 'no' });
+      choices.push({ label: 'never', description: english('hosts.answer'), body: said('never', 'never'), kind: 'no' });
     return {
       method: 'POST',
       path: `/v1/user-input/${thread_id}/${id}`,

@@ -144,7 +144,7 @@ export const deleteScheduleOrReminder = endpoint({
     await onSchedule(id, deps, async () => {
       if (!(await endReminder(deps.store.db, id))) await deps.intake.schedules.remove(id);
     });
-    return { message: 'It is gone. What runs now goes on.' };
+    return { message: 'It is removed. A run that has begun goes on.' };
   },
 });
 

@@ -17,7 +17,7 @@ const rule = z.object({
   allowed: z.boolean(),
   task_id: z.string().nullable().describe('null: for every task of the workspace'),
   once: z.boolean().describe('For some minutes'),
-  over: z.boolean().describe('Its minutes are gone'),
+  over: z.boolean().describe('The rule has expired'),
 } satisfies Fields<EgressRuleView>);
 
 const workspace = z

@@ -1,4 +1,5 @@
 import type { CallToolResult, OfferedTool } from '../../../adapters/mcp/serving/protocol.ts';
+import { currentCall } from '../../../domain/chat/former-tools.ts';
 import { closedTo } from '../../../domain/consent/policy.ts';
 import { contractToolOf, contractTools } from '../../../tools/contract-tools.ts';
 import { declarationOf } from '../../../tools/declarations.ts';
@@ -13,7 +14,6 @@ const OF_A_CHAT: ReadonlySet<string> = new Set([
   'ask_user',
   'report_progress',
   'open_tools',
-  'read_attachment',
   'read_output',
   'preferences',
   'chats',
@@ -123,8 +123,8 @@ const annotationsOf = (tool: Tool): NonNullable<OfferedTool['annotations']> => (
 /** Whether a program may call a tool; else what it is told, or null when there is no such tool. */
 export function admitted(name: string, offering: Offering): true | CallToolResult | null {
   const ofContract = contractToolOf(name);
-  const tool = tools.get(ofContract?.of ?? name);
-  if (!tool || (!ofContract && OF_A_CHAT.has(name))) return null;
+  const tool = tools.get(ofContract?.of ?? currentCall({ name, args: {} }).name);
+  if (!tool || (!ofContract && OF_A_CHAT.has(tool.name))) return null;
   if (fits(tool, offering)) return true;
   const why = `${name} is not offered to programs: it changes or sends something. The owner can allow that with FETCH_MCP_SERVER_TOOLS=all.`;
   return { content: [{ type: 'text', text: why }], isError: true };

@@ -102,8 +102,12 @@ export function keepSecret(home: string, name: string, make: () => string): stri
   try {
     if (!existsSync(file)) writeFileSync(file, `${make()}\n`, { mode: 0o600, flag: 'wx' });
   } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    // a start makes the folder; other commands only look
+    if (code === 'ENOENT')
+      throw new HomeError(`Nothing was started with ${home} yet. Start it: fetch start, or name another --home.`);
     // another role made it in this moment: that one counts
-    if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw explainFileError(home, error);
+    if (code !== 'EEXIST') throw explainFileError(home, error);
   }
   try {
     const secret = readFileSync(file, 'utf8').trim();

@@ -1,6 +1,7 @@
 import { closeSync, existsSync, fstatSync, openSync, readSync } from 'node:fs';
 import pc from 'picocolors';
 import type { Config } from '../../../config.ts';
+import { withTypedCommands } from '../../../installation.ts';
 import { jsonLine, type LogLine, parseLogLine, readableLine } from './log-line.ts';
 import { type LogName, logFile, logsOf } from './role-log.ts';
 
@@ -102,7 +103,9 @@ export async function run(config: Config, role: LogName | undefined, options: Lo
   const begun = news();
   for (const line of begun.slice(-lines)) print(line);
   if (!follow && begun.length === 0)
-    process.stdout.write(`No log lines yet in ${config.FETCH_HOME}/logs. Start Fetch: fetch start\n`);
+    process.stdout.write(
+      `No log lines yet in ${config.FETCH_HOME}/logs. ${withTypedCommands('Start Fetch: fetch start', ['start'])}\n`,
+    );
   if (!follow) return;
   await new Promise<void>((resolve) => {
     const timer = setInterval(() => {

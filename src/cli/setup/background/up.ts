@@ -32,7 +32,7 @@ export async function run(call: Call, options: UpOptions): Promise<void> {
     `Fetch ${began ? 'runs' : 'runs already'} (process ${state.supervisor.pid}) ${howText(how)}.${how.log ? ` Log: ${how.log}` : ''}`,
   );
   if (service && how.by !== 'service')
-    say('What runs now goes on. To let the service take over at once: fetch stop, then fetch up.');
+    say('The running instance keeps running. To let the service take over at once: fetch stop, then fetch up.');
   if (service && how.bound) say(`! ${how.bound.text}.${how.bound.mend ? ` To change that: ${how.bound.mend}` : ''}`);
   say(
     `Your page: ${state.urls.runtime} (${typedCommand('open')})  Chat: ${typedCommand('chat')}  Look: ${typedCommand('status')}, ${typedCommand('logs')}  End: ${typedCommand('stop')}`,

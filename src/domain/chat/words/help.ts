@@ -1,4 +1,4 @@
-import { english, type Say } from '../../texts/say.ts';
+import { english, type Say, type TextKey } from '../../texts/say.ts';
 import { parseCommand, plainWords } from './commands.ts';
 
 /** The parts of the set-up that decide what is worth trying. */
@@ -43,31 +43,23 @@ export function parseHelp(text: string): { about: AskedHelp | null } | null {
   return parseCommand(text) === 'help' ? { about: null } : null;
 }
 
-/** Words besides commands. */
-const MORE: ReadonlyArray<{ topic?: HelpTopic; line: string }> = [
-  { line: 'a message while I work steers me at the next step' },
-  {
-    line: 'a question is answered by its number, by a word, or in your own words; it waits for you. While one waits, words such as `/tasks` and `/autonomous` need their slash',
-  },
-  {
-    topic: 'trust',
-    line: 'an approval is answered with `yes`, `no`, `skip` (go on without it), `always` (and stop asking) or `yes all` (and everything after it in this chat), or with 👍 or 👎',
-  },
-  {
-    topic: 'trust',
-    line: 'after I have read text of others, I ask before something leaves this machine or has a lasting effect; `yes always for fetch` (or `push`, `schedule`, …) allows that for good in this chat',
-  },
-  {
-    topic: 'trust',
-    line: '`more` shows the rest or the details of an approval; where several questions wait, `yes 2` names one',
-  },
-];
+/** The text of a line of help. */
+export type HelpKey = Extract<TextKey, `helps.${string}`>;
 
 /** A line of help for each thing that works without a model. */
 export interface HelpLine {
   topic?: HelpTopic | undefined;
-  line: string;
+  line: HelpKey;
 }
+
+/** Words besides commands. */
+const MORE: readonly HelpLine[] = [
+  { line: 'helps.steer' },
+  { line: 'helps.question' },
+  { topic: 'trust', line: 'helps.approval' },
+  { topic: 'trust', line: 'helps.others' },
+  { topic: 'trust', line: 'helps.more' },
+];
 
 /** What to try first, and the words that everybody needs: what is read at a glance on a phone. */
 export const shortHelp = (setUp: SetUp, say: Say = english): string =>
@@ -82,13 +74,13 @@ export const shortHelp = (setUp: SetUp, say: Say = english): string =>
   ].join('\n');
 
 /** Everything about one topic, or about all. */
-export function helpText(about: AskedHelp, commands: readonly HelpLine[]): string {
+export function helpText(about: AskedHelp, commands: readonly HelpLine[], say: Say = english): string {
   const fits = ({ topic }: HelpLine): boolean => about === 'all' || topic === about;
-  const listed = (lines: readonly HelpLine[]): string[] => lines.filter(fits).map(({ line }) => `- ${line}`);
+  const listed = (lines: readonly HelpLine[]): string[] => lines.filter(fits).map(({ line }) => `- ${say(line)}`);
   const more = listed(MORE);
   return [
-    ...(about === 'all' ? ['Words that need no model:'] : []),
+    ...(about === 'all' ? [say('helps.title')] : []),
     ...listed(commands),
-    ...(more.length > 0 ? ['', 'Good to know:', ...more] : []),
+    ...(more.length > 0 ? ['', say('helps.know'), ...more] : []),
   ].join('\n');
 }

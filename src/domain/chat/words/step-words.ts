@@ -19,8 +19,7 @@ const OURS: Record<string, string> = {
   workspace_publish: 'publishing on GitHub',
   task_create: 'starting a coding task',
   task_cancel: 'stopping a coding task',
-  task_pause: 'pausing a coding task',
-  task_resume: 'resuming a coding task',
+  task_pause: 'holding a coding task',
   task_respond: 'answering a coding task',
   task_bring: 'bringing the work of tasks together',
   session_take: 'taking over your session',
@@ -33,7 +32,6 @@ const OURS: Record<string, string> = {
   workflow_delete: 'deleting a routine',
   cron_create: 'making a schedule',
   cron_update: 'changing a schedule',
-  cron_enable: 'switching a schedule',
   cron_run: 'running a schedule',
   cron_delete: 'deleting a schedule',
   git_commit: 'committing',
@@ -81,9 +79,7 @@ const THEIRS: Record<string, string> = {
   browser_action: 'using the page',
   browser_screenshot: 'taking a picture of the page',
   browser_test: 'checking the page',
-  read_attachment: 'reading what you sent',
   skill_read: 'reading a skill',
-  egress_list: 'listing the hosts of tasks',
 };
 
 const wordsOf = (tool: string): string | undefined =>

@@ -162,9 +162,9 @@ export function checkQuestion({
   const needs = [
     ...managers.map((manager) => {
       const own = registries.filter((each) => each.manager === manager);
-      return `${manager}'s ${own.length === 1 ? 'registry' : 'registries'} (${own.map(shownHost).join(', ')})`;
+      return `${manager}'s ${own.length === 1 ? 'registry' : 'registries'} (${own.map((at) => shownHost(at)).join(', ')})`;
     }),
-    ...wanted.map(shownHost),
+    ...wanted.map((at) => shownHost(at)),
     ...(environment === null ? [] : [`what ${inline(environment, 100)} asks for (below)`]),
   ];
   const head =
@@ -221,7 +221,7 @@ export function checkedText(workspace: string, checked: Checked, flaky: readonly
     ...(flaky.length > 0 ? [`These pass only sometimes: ${names(flaky)}.`] : []),
     ...(refused.length > 0
       ? [
-          `It also wanted ${list(refused.slice(0, NAMES_SHOWN).map(shownHost))}, which nobody has allowed: a task that needs it asks.`,
+          `It also wanted ${list(refused.slice(0, NAMES_SHOWN).map((at) => shownHost(at)))}, which nobody has allowed: a task that needs it asks.`,
         ]
       : []),
     ...(end ? [`${code(parts[first!]!.command)} ended with:\n${blockQuote(end)}`] : []),

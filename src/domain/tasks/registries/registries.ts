@@ -1,3 +1,4 @@
+import { english, type Say } from '../../texts/say.ts';
 import { type AskedHost, shownHost, warningsBut } from '../egress.ts';
 
 /**
@@ -13,14 +14,6 @@ export const MANIFESTS: Readonly<Record<string, string>> = {
   'go.mod': 'go',
   'Cargo.toml': 'cargo',
   'pom.xml': 'maven',
-};
-
-const PROJECTS: Record<string, string> = {
-  npm: 'a Node project',
-  pip: 'a Python project',
-  go: 'a Go project',
-  cargo: 'a Rust project',
-  maven: 'a Java project',
 };
 
 /** Package managers whose registries a check asks for, besides those above. Tasks ask when a program wants a host. */
@@ -102,30 +95,27 @@ export function registriesIn(output: string, isPlain: (at: AskedHost) => boolean
   return [...found.values()].slice(0, MOST);
 }
 
-export const REGISTRY_OPTIONS = ['yes', 'no'];
+export const registryOptions = (say: Say = english): string[] => [say('button.yes'), say('button.no')];
+
+const KNOWN = ['npm', 'pip', 'go', 'cargo', 'maven'] as const;
 
 /** The question before the first task of a project. `tools`: the package managers. `own`: the owner's mirrors. */
-export function registryQuestion({
-  workspace,
-  tools,
-  hosts,
-  own = [],
-}: {
-  workspace: string;
-  tools: readonly string[];
-  hosts: readonly AskedHost[];
-  own?: readonly AskedHost[];
-}): string {
+export function registryQuestion(
+  {
+    workspace,
+    tools,
+    hosts,
+    own = [],
+  }: { workspace: string; tools: readonly string[]; hosts: readonly AskedHost[]; own?: readonly AskedHost[] },
+  say: Say = english,
+): string {
   const [tool] = tools;
-  const what =
-    tools.length === 1 && tool ? (PROJECTS[tool] ?? `a project for ${tool}`) : `a project for ${tools.join(' and ')}`;
-  const [only] = hosts;
+  const known = tools.length === 1 ? KNOWN.find((each) => each === tool) : undefined;
+  const what = known ? say(`registry.${known}`) : say('registry.other', { tools: say.list(tools) });
+  const shown = hosts.map((host) => shownHost(host, say));
   const question =
-    hosts.length === 1 && only
-      ? `${workspace} is ${what}: may tasks here use its package registry (${shownHost(only)})?`
-      : `${workspace} is ${what}: may tasks here use its package registries?\n${hosts.map((host) => `- ${shownHost(host)}`).join('\n')}`;
-  return [question, ...warningsBut(own, hosts)].join('\n');
+    hosts.length === 1
+      ? say('registry.one', { workspace, what, host: shown[0]! })
+      : [say('registry.many', { workspace, what }), ...shown.map((host) => `- ${host}`)].join('\n');
+  return [question, ...warningsBut(own, hosts, say)].join('\n');
 }
-
-export const HOW_TO_ANSWER_REGISTRIES =
-  'Answer yes or no. It holds for every task of this project; "egress" shows it and takes it back.';

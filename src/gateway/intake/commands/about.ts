@@ -7,7 +7,7 @@ import { command, saying } from './command.ts';
 /** The release of this program, and the cost of its model. */
 
 export const usage = command({
-  help: ['`usage` says how many tokens and how much money this chat has used, today and in all'],
+  help: ['helps.usage'],
   parse: saying('usage', '/u', 'show usage'),
   mayAnswer: true,
   run: async (_, { tx, config, owned, shared }) => {
@@ -44,7 +44,7 @@ const sumOf = (one: Spent, other: Spent): Spent => ({
 });
 
 export const version = command({
-  help: ['`version` says which release this is'],
+  help: ['helps.version'],
   parse: saying('version', '/v', 'show version', 'which version are you'),
   mayAnswer: true,
   run: async () => `Fetch ${VERSION}, on Node ${process.version}.`,

@@ -2,7 +2,7 @@ import type { Client } from '@temporalio/client';
 import type { Config } from '../../../config.ts';
 import type { Identity } from '../../../contracts/decision.ts';
 import { plainWords } from '../../../domain/chat/words/commands.ts';
-import type { HelpTopic } from '../../../domain/chat/words/help.ts';
+import type { HelpKey, HelpTopic } from '../../../domain/chat/words/help.ts';
 import type { Say } from '../../../domain/texts/say.ts';
 import type { ThreadTransaction } from '../../../store/chats/thread-transaction.ts';
 import type { Meant } from '../once.ts';
@@ -38,8 +38,8 @@ export type Outcome = string | { turn: string } | Meant | null;
 
 /** One thing that can be said without a model. A new one is one entry in `table.ts`. */
 export interface Command<Asked = unknown> {
-  /** lines of `help`, each with words to say; empty where another line explains it */
-  help: readonly string[];
+  /** texts of the lines of `help`, each with words to say; empty where another line explains it */
+  help: readonly HelpKey[];
   /** the topic of `help` that has these lines, besides `help all` */
   topic?: HelpTopic;
   /**

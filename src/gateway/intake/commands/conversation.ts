@@ -10,14 +10,14 @@ import { type Command, type CommandContext, command, saying } from './command.ts
 const named = (name: ReturnType<typeof parseCommand>) => (text: string) => parseCommand(text) === name || null;
 
 export const stop = command({
-  help: ['`stop` interrupts what is running; what was done is kept'],
+  help: ['helps.stop'],
   parse: named('stop'),
   run: async (_, { tx, say, turnId, inboxId }) =>
     turnId ? { arrival: addStop(tx, { turnId, inboxId }), turnId } : say('end.nothing'),
 });
 
 export const status = command({
-  help: ['`status` says what is running, what it waits for and what it has used'],
+  help: ['helps.status'],
   parse: named('status'),
   run: (_, { tx, config, say }) => statusText(tx.now, tx.threadId, tx.chatId, config, say),
 });
@@ -25,7 +25,7 @@ export const status = command({
 /** `text`: made when it is asked for, because it names every command. */
 export const help = (text: (about: AskedHelp | null, context: CommandContext) => Promise<string>): Command =>
   command({
-    help: ['`help` shows what to try; `help tasks`, `help schedules`, `help trust` and `help all` show more'],
+    help: ['helps.help'],
     parse: parseHelp,
     run: ({ about }, context) => text(about, context),
   });
@@ -34,7 +34,7 @@ const begin = async ({ tx, say, turnId }: CommandContext): Promise<string> =>
   turnId ? say('new.busy') : await beginAnew(tx.now, tx.threadId, say);
 
 export const newConversation = command({
-  help: ['`/new` or `clear` begins a new conversation: what was said and read before is left behind'],
+  help: ['helps.new'],
   parse: named('new'),
   run: (_, context) => begin(context),
 });

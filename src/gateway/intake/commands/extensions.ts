@@ -24,7 +24,7 @@ function parseTools(text: string): Order | null {
 
 export const toolsCommand = command({
   topic: 'trust',
-  help: ['`tools` lists the MCP servers, tools and skills of yours, and which of them wait for your yes'],
+  help: ['helps.tools'],
   parse: parseTools,
   mayAnswer: true,
   ownersOnly: () => 'Only the owner sees and decides which tools I get.',

@@ -15,9 +15,7 @@ const OWN = 'Say that in our own chat, and not in a group.';
 
 export const groups = command({
   topic: 'trust',
-  help: [
-    '`groups` lists the groups that I am in; `answer in Family` has me answer there, `stop answering in Family` ends it',
-  ],
+  help: ['helps.groups'],
   parse: saying('groups', 'list groups', 'show groups', 'my groups'),
   mayAnswer: true,
   ownersOnly: () => 'Only the owner sees my groups.',
@@ -55,9 +53,7 @@ function parseExport(text: string): { chat: string | null } | null {
 
 export const exportChat = command({
   topic: 'trust',
-  help: [
-    '`export this chat` sends you everything that was said here as a file; `export Family` does so for another chat',
-  ],
+  help: ['helps.export'],
   parse: parseExport,
   mayAnswer: true,
   mayContinue: true,

@@ -18,7 +18,7 @@ export const helpOf = async (
   { tx, config, say }: CommandContext,
   commands: readonly Command[],
 ): Promise<string> =>
-  about === null ? shortHelp(await setUpOf(tx.now, config), say) : helpText(about, helpLines(commands));
+  about === null ? shortHelp(await setUpOf(tx.now, config), say) : helpText(about, helpLines(commands), say);
 
 export const helpLines = (commands: readonly Command[]): HelpLine[] =>
   commands.flatMap(({ help, topic }) => help.map((line) => ({ line, topic })));

@@ -9,7 +9,7 @@ import { command, saying } from './command.ts';
 const SHOWN = 30;
 
 export const memories = command({
-  help: ['`memories` lists what I remember for you; `forget 2` deletes one, `forget all memories` deletes them all'],
+  help: ['helps.memories'],
   parse: saying('memories', 'memory', 'show memories', 'list memories', 'my memories', 'what do you remember'),
   mayAnswer: true,
   run: async (_, { tx, config }) => {

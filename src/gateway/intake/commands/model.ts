@@ -15,9 +15,7 @@ const LIST_MS = 2_500;
 const SHOWN = 15;
 
 export const model = command({
-  help: [
-    '`model` says which model answers and which others there are; `model NAME` takes one for this chat, `model default` the usual one again',
-  ],
+  help: ['helps.model'],
   parse: saying(
     'model',
     'models',

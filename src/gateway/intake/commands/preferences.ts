@@ -8,20 +8,18 @@ import { command, saying } from './command.ts';
 /** Shows what was chosen. It is changed by talking, because the ways to say it have no end. */
 export const preferences = command({
   topic: 'schedules',
-  help: [
-    '`preferences` shows brevity, language, time zone, notifications and quiet hours of this chat; just say what should change, such as "no messages between 22 and 7"',
-  ],
+  help: ['helps.preferences'],
   parse: saying('preferences', 'prefs', 'settings', 'show preferences', 'my preferences'),
   mayAnswer: true,
-  run: async (_, { tx, config }) => {
+  run: async (_, { tx, config, say }) => {
     const { preferences: chosen, autonomy } = await chosenIn(tx.now, tx.chatId);
-    return preferencesText(chosen, { autonomy, timeZone: chosen.timeZone ?? config.FETCH_TIME_ZONE });
+    return preferencesText(chosen, { autonomy, timeZone: chosen.timeZone ?? config.FETCH_TIME_ZONE }, say);
   },
 });
 
 export const signCommand = command({
   topic: 'tasks',
-  help: [`${SIGN_FORM} gives the commits your name, \`sign as me\` the one that git has on this machine`],
+  help: ['helps.sign'],
   parse: parseSignOff,
   run: (order, { tx, owned, shared }) => signOff(tx.now, order, { chatId: tx.chatId, owned, shared }),
 });

@@ -11,7 +11,7 @@ import { suggestion } from '../../../domain/text/nearest.ts';
 import { groupOfChat } from '../../../store/chats/groups.ts';
 import { listShares } from '../../../store/chats/shares.ts';
 import { channelOfChat } from '../../../store/chats/threads/threads.ts';
-import { egressText, revokeRules } from '../../../store/kennel/egress-rules.ts';
+import { egressOfChat, revokeRules } from '../../../store/kennel/egress-rules.ts';
 import { projectProfile, sayPart } from '../../../store/kennel/workspaces/project-profiles.ts';
 import {
   activeWorkspace,
@@ -29,7 +29,7 @@ import { type CommandContext, command, saying } from './command.ts';
 
 export const projects = command({
   topic: 'tasks',
-  help: ['`projects` lists your projects; `project demo` makes one the active one'],
+  help: ['helps.projects'],
   parse: saying('projects', '/ls', 'workspaces', 'list projects', 'list workspaces', 'my projects', 'show projects'),
   mayAnswer: true,
   run: async (_, { tx, by }) => {
@@ -90,9 +90,7 @@ async function projectNamed(
 
 export const profileCommand = command({
   topic: 'tasks',
-  help: [
-    '`demo is tested by make check` says how a project is tested, and in the same way how it is installed, built, linted and run; `forget how demo is tested` takes it back; `project demo` shows all of it',
-  ],
+  help: ['helps.profile'],
   parse: parseProfile,
   ownersOnly: () => 'Only the owner says how a project is worked on.',
   run: async ({ name, part, command: line }, context) => {
@@ -113,9 +111,7 @@ export const profileCommand = command({
 
 export const checkCommand = command({
   topic: 'tasks',
-  help: [
-    '`check demo` installs and tests a project once, on a copy, and says what is green before anything is changed',
-  ],
+  help: ['helps.check'],
   parse: parseCheck,
   ownersOnly: () => 'Only the owner has a project installed and tested.',
   run: async ({ name }, context) => {
@@ -147,15 +143,13 @@ async function reachable(tx: Tx, chatId: string, by: Identity): Promise<Workspac
 
 export const egressCommand = command({
   topic: 'trust',
-  help: [
-    '`egress` lists the hosts that tasks here may reach; `egress remove example.com` takes one back. A task that wants another host asks you',
-  ],
+  help: ['helps.egress'],
   parse: parseEgress,
   ownersOnly: ({ what }) => (what === 'remove' ? 'Only the owner takes back what tasks may reach.' : null),
   run: async (order, { tx, config }) =>
     order.what === 'remove'
       ? await remove(tx.now, tx.chatId, order)
-      : (await egressText(tx.now, config, tx.chatId)).text,
+      : (await egressOfChat(tx.now, config, tx.chatId)).text,
 });
 
 async function remove(tx: Tx, chatId: string, at: { host: string; port: number | null }): Promise<string> {

@@ -33,9 +33,7 @@ async function entriesOf(tx: Tx, chatId: string): Promise<Entry[]> {
 
 export const schedules = command({
   topic: 'schedules',
-  help: [
-    '`schedules` lists what runs by itself and what you are to be reminded of; `schedules remove 2` ends one, by its number or name',
-  ],
+  help: ['helps.schedules'],
   parse: saying(
     'schedules',
     'reminders',
@@ -100,7 +98,7 @@ const MOST_REMINDERS = 100;
 
 export const remind = command({
   topic: 'schedules',
-  help: ['`remind me to stretch in 20 minutes` or `remind me at 9:00 tomorrow to call Ann` says it then, once'],
+  help: ['helps.remind'],
   parse: parseRemind,
   run: async (asked, { tx, config, say, shared, owned, afterwards }) => {
     const { language, timeZone: zone = config.FETCH_TIME_ZONE } = (await chosenIn(tx.now, tx.chatId)).preferences;

@@ -29,7 +29,7 @@ const LIVE_SHOWN = 20;
 
 export const tasks = command({
   topic: 'tasks',
-  help: ['`tasks` lists the coding tasks of this chat'],
+  help: ['helps.tasks'],
   parse: saying('tasks', 'list tasks', 'show tasks', 'my tasks'),
   mayAnswer: true,
   run: async (_, { tx, say }) => {
@@ -84,9 +84,7 @@ function agoIn(ms: number, say: Say): string {
 /** As a message like any other: its words say which tasks begin. */
 export const together = command({
   topic: 'tasks',
-  help: [
-    '`race 3: …` has three agents try the same at once, `race claude, codex: …` those two; you choose by a number. `split: one; two` has parts done at once, and `merge` brings them in one after the other',
-  ],
+  help: ['helps.together'],
   parse: parseTogether,
   mayContinue: true,
   run: async () => null,
@@ -105,9 +103,9 @@ export const choice = command({
     const { kind, tasks: all } = waiting;
     const able = (task: Task | undefined) => task?.state === 'completed' && Boolean(task.result?.changes?.files.length);
     const fitting = chosen === 'all' ? all.filter(able) : all.slice(chosen.attempt - 1, chosen.attempt);
-    if (chosen === 'all' && kind === 'race') return 'Of attempts at the same, one is chosen: answer with its number.';
-    if (fitting.length === 0) return chosen === 'all' ? 'None of them changed anything.' : null;
-    if (!fitting.every(able)) return 'That one changed nothing that could be brought in.';
+    if (chosen === 'all' && kind === 'race') return context.say('tasks.chooseOne');
+    if (fitting.length === 0) return chosen === 'all' ? context.say('tasks.noneChanged') : null;
+    if (!fitting.every(able)) return context.say('tasks.oneUnchanged');
     const numbers = await taskNumbers(context.tx.now, context.tx.chatId);
     const named = fitting.map(({ id }) => String(numbers.get(id)));
     return toolTurn(context, bringWords({ tasks: named, workspace: fitting[0]!.workspace }));
@@ -117,9 +115,7 @@ export const choice = command({
 /** It works without a model, as stopping must. */
 export const orderCommand = command({
   topic: 'tasks',
-  help: [
-    '`pause` freezes a coding task, which else works on by itself and reports, `resume` lets it go on, `stop` ends it when nothing else runs; `now` goes on although its model is at a limit, `now codex` with another agent',
-  ],
+  help: ['helps.order'],
   parse: parseTaskOrder,
   run: async (order, { tx, say, text, inboxId, turnId }) => {
     // while a turn runs, a bare "stop" is for the turn
@@ -132,9 +128,7 @@ export const orderCommand = command({
 /** Its agent receives the words as its next prompt. */
 export const tellCommand = command({
   topic: 'tasks',
-  help: [
-    '`tell 1: …` says something to a coding task at work, which its agent hears once it is done with what it does',
-  ],
+  help: ['helps.tell'],
   parse: parseTell,
   mayContinue: true,
   run: async ({ taskId, agent, words }, { tx: { now, chatId }, say, inboxId }) => {
@@ -149,10 +143,10 @@ export const tellCommand = command({
     if (!task) return noSuchTask(live, numbers, say);
     if (fitting.length > 1)
       return whichOf(fitting, numbers, { words: `tell ${numbers.get(task.id)}: ${cut(words, 60)}`, say });
-    if (words.length > WORDS_CHARS) return `That is too long for a coding task: ${WORDS_CHARS} characters at most.`;
+    if (words.length > WORDS_CHARS) return say('tasks.tooLong', { count: WORDS_CHARS });
     if (!(await tellTask(now, { id: `say_${inboxId}`, taskId: task.id, text: words })))
       return say('tasks.gone', { workspace: task.workspace });
-    return `The agent in ${task.workspace} hears that ${heardWhen(task)}.`;
+    return say('tasks.hears', { workspace: task.workspace, when: say(`hears.${heardWhen(task)}`) });
   },
 });
 
@@ -182,7 +176,7 @@ export async function taskOrder(
   const fitting = taskId ? live.filter((task) => isNamed(task, taskId, numbers)) : meant(live, order);
   const [task] = fitting;
   if (task && fitting.length === 1) {
-    const problem = await goOnNow(tx, task, order);
+    const problem = await goOnNow(tx, task, order, said.say);
     if (problem) return problem;
     await markOrdered(tx, task.id, order.order);
     return { kind: 'task', inboxId: said.inboxId, taskId: task.id, order: order.order };
@@ -194,9 +188,8 @@ export async function taskOrder(
 }
 
 /** A task that waits for its model is to go on at once. Returns why it cannot. */
-async function goOnNow(tx: Tx, task: Task, { order, now }: TaskOrder): Promise<string | null> {
-  if (order !== 'resume' || !isLimited(task))
-    return now ? `The agent in ${task.workspace} does not wait for a limit of its model.` : null;
+async function goOnNow(tx: Tx, task: Task, { order, now }: TaskOrder, say: Say): Promise<string | null> {
+  if (order !== 'resume' || !isLimited(task)) return now ? say('tasks.noLimit', { workspace: task.workspace }) : null;
   const agent = now?.agent ?? task.harness;
   if (agent === task.harness) {
     await openLimits(tx);
@@ -205,7 +198,7 @@ async function goOnNow(tx: Tx, task: Task, { order, now }: TaskOrder): Promise<s
   const ready = (await listHosts(tx))
     .find(({ host }) => host === task.host)
     ?.harnesses.find(({ name }) => name === agent);
-  if (!ready?.ready) return ready?.why ?? `${factsOf(agent).label} is not ready there.`;
+  if (!ready?.ready) return ready?.why ?? say('tasks.notReady', { agent: factsOf(agent).label });
   await setAgent(tx, task.id, agent);
   return null;
 }

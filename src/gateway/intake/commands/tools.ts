@@ -13,9 +13,7 @@ import { type CommandContext, command } from './command.ts';
 
 export const bringIn = command({
   topic: 'tasks',
-  help: [
-    '`clone https://…` and `open /path/of/a/folder` bring in a project of yours, `as NAME` under another name; in a terminal, drag its folder here',
-  ],
+  help: ['helps.bringIn'],
   parse: parseBringIn,
   // as a message like any other: while a turn runs, it is for that turn
   run: async () => null,
@@ -23,9 +21,7 @@ export const bringIn = command({
 
 export const undo = command({
   topic: 'tasks',
-  help: [
-    '`undo` takes back what the last coding task changed, or the edits and commands of the last turn, `undo all` all of it, `redo` the last undo',
-  ],
+  help: ['helps.undo'],
   parse: parseUndo,
   mayAnswer: 'question',
   run: async (_, context) => toolTurn(context, context.text),
@@ -33,9 +29,7 @@ export const undo = command({
 
 export const ship = command({
   topic: 'tasks',
-  help: [
-    '`ship` makes a pull request of the project and watches it to its merge, `ship and merge when green` merges it, too; `ship status`, `ship merge` and `ship stop` are about the one that is open',
-  ],
+  help: ['helps.ship'],
   parse: parseShip,
   mayAnswer: 'question',
   run: async (_, context) => toolTurn(context, context.text),
@@ -43,9 +37,7 @@ export const ship = command({
 
 export const take = command({
   topic: 'tasks',
-  help: [
-    '`take` with the file of `fetch hand-over` goes on with a session of Claude Code or Codex that began on your computer, `take: …` with words for its agent; `give` brings the session of the latest task there, `give 2` that of task 2',
-  ],
+  help: ['helps.take'],
   parse: parseTake,
   mayAnswer: 'question',
   mayContinue: true,
@@ -70,9 +62,7 @@ const slashed = ({ text }: CommandContext): string => (text.trim().startsWith('/
 
 export const apps = command({
   topic: 'tasks',
-  help: [
-    '`apps` lists what was left running, with its address; `app log` shows what it prints, `app stop` ends it, `preview` makes a link for your phone',
-  ],
+  help: ['helps.apps'],
   parse: parseApp,
   ownersOnly: ({ action }) => (action === 'preview' ? 'Only the owner opens a preview.' : null),
   run: async (_, context) => toolTurn(context, context.text),
@@ -86,5 +76,5 @@ export const diff = command({
 });
 
 /** The turn that has these words and nothing else. */
-export const toolTurn = ({ turnId, text }: CommandContext, words: string) =>
-  turnId ? `I am still at work. Say \`stop\` first, then \`${text.trim()}\`.` : { turn: words };
+export const toolTurn = ({ turnId, text, say }: CommandContext, words: string) =>
+  turnId ? say('tasks.busy', { words: text.trim() }) : { turn: words };

@@ -9,9 +9,7 @@ import { command, saying } from './command.ts';
 
 export const autonomy = command({
   topic: 'trust',
-  help: [
-    '`supervised`, `cautious` and `autonomous` set how much I do without asking; `supervised` also takes back a `yes all`',
-  ],
+  help: ['helps.autonomy'],
   parse: parseAutonomy,
   mayAnswer: true,
   run: (wanted, { tx, say, shared, owned }) =>
@@ -20,9 +18,7 @@ export const autonomy = command({
 
 export const judged = command({
   topic: 'trust',
-  help: [
-    '`judged` is between cautious and autonomous: what you allowed with `always for this project` is no question where it fits your words; `judged by MODEL` has a model decide that',
-  ],
+  help: ['helps.judged'],
   parse: parseJudged,
   mayAnswer: true,
   run: ({ model }, { tx, say, shared, owned }) =>
@@ -34,9 +30,7 @@ const KINDS_LISTED = 30;
 /** What people said to each kind of question, and which of them are none any more. */
 export const rules = command({
   topic: 'trust',
-  help: [
-    '`rules` lists what I ask about in your projects, how often the answer was yes and no, and what is no question any more',
-  ],
+  help: ['helps.rules'],
   parse: saying('rules'),
   mayAnswer: true,
   run: async (_, { tx }) => {
@@ -55,7 +49,7 @@ export const rules = command({
 
 export const askAgain = command({
   topic: 'trust',
-  help: ['`ask again` takes back what you allowed for good with `yes always for …` and `always for this project`'],
+  help: ['helps.askAgain'],
   parse: (text) => {
     const sink = parseAskAgain(text);
     return sink === undefined ? null : { sink };
@@ -65,9 +59,7 @@ export const askAgain = command({
 
 export const plans = command({
   topic: 'tasks',
-  help: [
-    '`plan: …` has a coding task begin with a plan: it comes as a message, any words of yours change it, `yes` begins the work and `no` ends it; `plan on` does that for each task of this chat, `plan off` for none, `plan auto` for big ones',
-  ],
+  help: ['helps.plans'],
   parse: parsePlanPreference,
   ownersOnly: (wanted) => (wanted === 'on' ? null : 'Only the owner lets tasks begin without a plan.'),
   run: async (wanted, { tx }) => {

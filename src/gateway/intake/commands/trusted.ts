@@ -39,10 +39,7 @@ function parseTrust(text: string): TrustOrder | null {
 
 export const trustedCommand = command({
   topic: 'trust',
-  help: [
-    '`trust add +49 170 1234567` lets somebody write to me on WhatsApp, `trust remove …` takes that back, `trust list` says who may',
-    '`trust add telegram` makes a link that lets somebody write to me on Telegram, `trust remove telegram NAME` takes it back',
-  ],
+  help: ['helps.trust', 'helps.trustTelegram'],
   parse: parseTrust,
   mayAnswer: true,
   ownersOnly: () => 'Only the owner says who may write to me.',
@@ -89,7 +86,7 @@ function listText(set: readonly string[], told: readonly string[], telegram: rea
 
 /** The way into the owner's own chat on Telegram. */
 export const telegramCommand = command({
-  help: ['`telegram` makes a link that opens our chat on Telegram'],
+  help: ['helps.telegram'],
   parse: saying('telegram', 'pair telegram', 'connect telegram'),
   mayAnswer: true,
   ownersOnly: () => 'Only the owner connects Telegram.',
@@ -114,9 +111,7 @@ async function invitation(
 
 export const shareCommand = command({
   topic: 'trust',
-  help: [
-    '`share demo with +49 170 1234567` lets somebody whom you trust use a project; `unshare demo with …` takes it back, `shares` lists them',
-  ],
+  help: ['helps.share'],
   parse: (text) => parseShare(text) ?? parseNamedShare(text),
   ownersOnly: () => 'Only the owner shares workspaces.',
   run: async (order, { tx, config }) => {

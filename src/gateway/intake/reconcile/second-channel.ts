@@ -17,8 +17,8 @@ import { deliverNow, type IntakeDeps } from '../signal.ts';
 const AWAY_MS = 5 * MINUTE;
 
 /**
- * Asks the owner on a second channel, too: where the first one is away, does not have the question, or where a coding
- * task asks while the owner writes on the other one. What the owner then decides is told where it is still shown. Each
+ * Asks the owner on a second channel, too: where they wish it, where the first one is away or does not have the
+ * question, or where a coding task asks while the owner writes on the other one. What the owner then decides is told where it is still shown. Each
  * call is one round.
  */
 export function createSecondChannel(deps: IntakeDeps, awayMs = AWAY_MS): () => Promise<void> {
@@ -42,11 +42,13 @@ export function createSecondChannel(deps: IntakeDeps, awayMs = AWAY_MS): () => P
         await tellAway(deps, told, there, channel, why);
     }
     const byId = new Map(chats.map((chat) => [chat.id, chat]));
+    const wish = chats.find(({ askOn }) => askOn !== null)?.askOn ?? null;
     for (const question of await waitingQuestions(db, [...byId.keys()])) {
       const first = byId.get(question.chatId)!;
-      const there = reached.find(({ channel }) => channel !== first.channel);
+      const others = reached.filter(({ channel }) => channel !== first.channel);
+      const there = others.find(({ channel }) => channel === wish) ?? others[0];
       const unheard = isAway(first.channel) || (question.unsent && question.askedAt.getTime() <= before);
-      if (!there || !(unheard || (question.ofTask && there.writtenAt > first.writtenAt))) continue;
+      if (!there || !(unheard || isBetter(there, first, question, wish))) continue;
       const outboxId = await askAlsoIn(db, question, there.id);
       // a Temporal server that is away does not hold the others up; the comparison with it finds the row
       if (outboxId) void deliverNow(deps, outboxId, there.id);
@@ -57,6 +59,17 @@ export function createSecondChannel(deps: IntakeDeps, awayMs = AWAY_MS): () => P
       if (there && isAway(first.channel)) await tellFailure(deps, there, first, failure);
     }
   };
+}
+
+/** Whether the owner is rather asked there: where they wish, else where they write while a task works. */
+function isBetter(
+  there: OwnersChat,
+  first: OwnersChat,
+  { ofTask }: { ofTask: boolean },
+  wish: Channel | null,
+): boolean {
+  if (wish === there.channel) return true;
+  return wish !== first.channel && ofTask && there.writtenAt > first.writtenAt;
 }
 
 /** The report itself waits for its channel. */

@@ -3,22 +3,17 @@ import type { DecidedBy, Decision } from '../../../contracts/decision.ts';
 import { mayTrust } from '../../../domain/consent/policy.ts';
 import {
   type AskedHost,
-  EGRESS_OPTIONS,
   type EgressVerdict,
   egressAnswer,
+  egressOptions,
   egressQuestion,
   egressVerdict,
   HOSTS_NAMED,
-  HOW_TO_ANSWER,
   isAllowing,
   shownHost,
 } from '../../../domain/tasks/egress.ts';
-import {
-  HOW_TO_ANSWER_REGISTRIES,
-  REGISTRY_OPTIONS,
-  type Registry,
-  registryQuestion,
-} from '../../../domain/tasks/registries/registries.ts';
+import { type Registry, registryOptions, registryQuestion } from '../../../domain/tasks/registries/registries.ts';
+import { sayTo } from '../../chats/preferences.ts';
 import { onThread } from '../../chats/thread-transaction.ts';
 import type { Db, Tx } from '../../postgres/database.ts';
 import { openedNow } from '../../turns/questions/ask.ts';
@@ -122,7 +117,7 @@ export async function dueEgress(db: Db, task: Task): Promise<{ questionId: strin
     .where('task_id', '=', task.id)
     .where(sql<boolean>`starts_with(id, ${task.id + MARK})`)
     .executeTakeFirstOrThrow();
-  return { questionId: questionIdOf(task.id, Number(count) + 1), hosts: asks.map(shownHost).join(', ') };
+  return { questionId: questionIdOf(task.id, Number(count) + 1), hosts: asks.map((at) => shownHost(at)).join(', ') };
 }
 
 /**
@@ -153,12 +148,13 @@ export async function askAboutHosts(
     await addRules(tx.now, task, rest, { verdict: 'no', questionId, by: null });
     const tools = [...new Set(named.flatMap(({ tool }) => tool ?? []))].slice(0, 3);
     const about = { workspace: task.workspace, hosts: named, more: rest.length, tools, own };
+    const say = await sayTo(tx.now, task.chat_id);
     const { prompt, options, how } = isAboutProject(questionId)
-      ? { prompt: registryQuestion(about), options: REGISTRY_OPTIONS, how: HOW_TO_ANSWER_REGISTRIES }
+      ? { prompt: registryQuestion(about, say), options: registryOptions(say), how: say('registry.answer') }
       : {
-          prompt: egressQuestion({ ...about, warnings: await warningsOf(tx.now, task) }),
-          options: EGRESS_OPTIONS,
-          how: HOW_TO_ANSWER,
+          prompt: egressQuestion({ ...about, warnings: await warningsOf(tx.now, task, say) }, say),
+          options: egressOptions(say),
+          how: say('hosts.answer'),
         };
     const body = [prompt, numbered(options), how].join('\n\n');
     await showQuestion(tx, task, questionId, body);

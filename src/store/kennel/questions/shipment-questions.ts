@@ -3,6 +3,7 @@ import type { QuestionAbout, Told } from '../../../contracts/shipment.ts';
 import type { Source } from '../../../contracts/taint.ts';
 import { questionText, toldText } from '../../../domain/shipping/texts.ts';
 import { derivedId } from '../../chats/ids.ts';
+import { sayTo } from '../../chats/preferences.ts';
 import type { Db } from '../../postgres/database.ts';
 import { recordNotice } from '../../turns/complete-turn.ts';
 import { namesOf, type Shipment } from '../shipments/shipments.ts';
@@ -27,7 +28,7 @@ export async function tellOfShipment(
   await recordNotice(db, {
     chatId: shipment.chat_id,
     outboxId: id,
-    text: toldText(what, namesOf(shipment), detail),
+    text: toldText(what, namesOf(shipment), detail, await sayTo(db, shipment.chat_id)),
     kind: 'notice',
     ...(detail && { sources: [sourceOf(shipment)] }),
     unasked: 'task',
@@ -46,8 +47,6 @@ interface Asked {
 const shipmentQuestionId = ({ id }: Pick<Shipment, 'id'>, key: string): string =>
   derivedId('call_', id, key).replace('call_', `${id}_`);
 
-const STUCK_OPTIONS = ['Try again', 'Leave it'];
-
 /**
  * Asks once for each key. "yes all" does not cover it, because a push and a merge are seen by others. Null where the
  * chat has no thread.
@@ -58,12 +57,13 @@ export async function askOfShipment(
   { key, about, detail, evidence }: Asked,
 ): Promise<{ questionId: string; outboxId: string; decided?: Decision } | null> {
   const stuck = about === 'stuck';
+  const say = await sayTo(db, shipment.chat_id);
   return await askOfWork(db, {
     id: shipmentQuestionId(shipment, key),
     chatId: shipment.chat_id,
     kind: stuck ? 'question' : 'approval',
-    prompt: questionText(about, namesOf(shipment), detail),
-    options: stuck ? STUCK_OPTIONS : [],
+    prompt: questionText(about, namesOf(shipment), detail, say),
+    options: stuck ? [say('ship.tryAgain'), say('ship.leaveIt')] : [],
     evidence,
     sources: [sourceOf(shipment)],
     shipmentId: shipment.id,

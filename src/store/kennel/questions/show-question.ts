@@ -2,6 +2,7 @@ import type { Insertable } from 'kysely';
 import { outboxId } from '../../../contracts/ids.ts';
 import { whyAsked } from '../../../domain/consent/taint.ts';
 import { shownHost } from '../../../domain/tasks/egress.ts';
+import type { Say } from '../../../domain/texts/say.ts';
 import { derivedId } from '../../chats/ids.ts';
 import type { ThreadTransaction } from '../../chats/thread-transaction.ts';
 import { addItem } from '../../chats/threads/items.ts';
@@ -98,16 +99,12 @@ export const approvalOfTask = (
  * Why text of others may be behind what a task asks for: the task was made after some was read, or has read from hosts
  * itself.
  */
-export async function warningsOf(tx: Tx, task: Task): Promise<string[]> {
+export async function warningsOf(tx: Tx, task: Task, say: Say): Promise<string[]> {
   const call = await tx.selectFrom('calls').select('taint').where('id', '=', task.call_id).executeTakeFirst();
   const reached = await reachedBy(tx, task.id, 3);
   return [
-    ...(task.shipment_id !== null
-      ? ['It works on what others wrote about a pull request, and this may be their idea.']
-      : []),
-    ...(call?.taint?.asks.length ? [whyAsked({ ...call.taint, asks: ['egress'] })] : []),
-    ...(reached.length > 0
-      ? [`It has read pages of ${reached.map(shownHost).join(', ')}, and this may be their idea.`]
-      : []),
+    ...(task.shipment_id !== null ? [say('hosts.pull')] : []),
+    ...(call?.taint?.asks.length ? [whyAsked({ ...call.taint, asks: ['egress'] }, say)] : []),
+    ...(reached.length > 0 ? [say('hosts.read', { hosts: say.list(reached.map((at) => shownHost(at, say))) })] : []),
   ];
 }

@@ -34,9 +34,10 @@ export async function askForSetup(
     .where('task_id', '=', task.id)
     .executeTakeFirstOrThrow();
   const refused = Number(count) >= MOST_SCRIPTS || script.trim() === '' || Buffer.byteLength(script) > SETUP_BYTES;
-  const prompt = setupQuestion(task, refused ? [] : await warningsOf(now, task));
+  const say = await sayTo(now, task.chat_id);
+  const prompt = setupQuestion(task, refused ? [] : await warningsOf(now, task, say), say);
   const asks = await openedNow(tx, refused ? null : quotedEvidence(script));
-  const body = approvalText({ ...asks, prompt }, await sayTo(now, task.chat_id));
+  const body = approvalText({ ...asks, prompt }, say);
   if (!refused) await showQuestion(tx, task, questionId, body);
   const settled = refused
     ? { turn_id: task.turn_id, decision: 'deny' as const, state: 'cancelled' as const, decided_at: new Date() }

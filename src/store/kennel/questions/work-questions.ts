@@ -1,6 +1,7 @@
 import type { Decision } from '../../../contracts/decision.ts';
 import type { Source } from '../../../contracts/taint.ts';
 import { derivedId } from '../../chats/ids.ts';
+import { sayTo } from '../../chats/preferences.ts';
 import { onThread, type ThreadTransaction } from '../../chats/thread-transaction.ts';
 import { addItem } from '../../chats/threads/items.ts';
 import { latestThread } from '../../chats/threads/threads.ts';
@@ -54,7 +55,10 @@ export async function askOfWork(
     if (known)
       return { questionId: id, outboxId: out, ...(known.state !== 'open' && { decided: known.decision ?? 'deny' }) };
     const asks = await openedNow(tx, evidence ?? null);
-    const body = kind === 'question' ? `${prompt}\n${numbered(options)}` : approvalText({ ...asks, prompt });
+    const body =
+      kind === 'question'
+        ? `${prompt}\n${numbered(options)}`
+        : approvalText({ ...asks, prompt }, await sayTo(now, chatId));
     await addCompleteTurn(tx, { id: turnId, summary: body }, async () => {
       await addItem(tx, {
         id: derivedId('item_', id),

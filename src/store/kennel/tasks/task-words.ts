@@ -62,9 +62,10 @@ export async function markHeard(tx: Tx, taskId: string, lines: readonly LogLine[
 }
 
 /** When the agent hears what is said to its task now. */
-export function heardWhen(task: Pick<Task, 'state' | 'limited_until'>): string {
-  if (task.state === 'queued') return 'when it begins';
-  if (task.state === 'paused') return 'after it goes on';
-  if (task.state !== 'waiting') return 'as soon as it is done with what it does now';
-  return isLimited(task) ? 'when its model answers again' : 'after it has your answer';
+export function heardWhen(
+  task: Pick<Task, 'state' | 'limited_until'>,
+): 'queued' | 'paused' | 'working' | 'limited' | 'asks' {
+  if (task.state === 'queued' || task.state === 'paused') return task.state;
+  if (task.state !== 'waiting') return 'working';
+  return isLimited(task) ? 'limited' : 'asks';
 }

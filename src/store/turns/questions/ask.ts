@@ -10,6 +10,7 @@ import { english, type Say } from '../../../domain/texts/say.ts';
 import { cut } from '../../chats/ids.ts';
 import { onThread, type ThreadTransaction } from '../../chats/thread-transaction.ts';
 import { type Db, json, type Tx } from '../../postgres/database.ts';
+import { settleCall } from '../steps/calls.ts';
 import { isOffered } from '../steps/kinds.ts';
 import { inputRequest, shownEvidence } from './question-payloads.ts';
 import { approvalText, numbered } from './question-text.ts';
@@ -47,7 +48,11 @@ interface Approval {
   evidence: string;
   /** what the model said with the call */
   intent: string | null;
+  /** what the answer to another question has decided about it, too; `by`: null when nobody answered */
+  decided?: { decision: 'allow' | 'deny'; by: DecidedBy | null } | null;
 }
+
+const NOT_SCHEDULED = 'It was asked together with its routine, and the person did not allow them. Nothing was run.';
 
 /** Asks once for each call: question row, event and outbox row in one transaction. */
 export async function ask(db: Db, input: AskInput, approval: Approval | null, say: Say = english): Promise<AskResult> {
@@ -67,6 +72,18 @@ export async function ask(db: Db, input: AskInput, approval: Approval | null, sa
       };
     const call = await now.selectFrom('calls').selectAll().where('id', '=', input.callId).executeTakeFirstOrThrow();
     const about = { id: questionId, chat_id, thread_id: threadId, turn_id: turnId, call_id: input.callId, kind };
+    if (approval?.decided) {
+      const { decision, by } = approval.decided;
+      const settled = by
+        ? { state: 'answered' as const, decided_by: json(by), decided_at: new Date() }
+        : { state: 'expired' as const };
+      await now
+        .insertInto('questions')
+        .values({ ...about, ...settled, prompt: approval.sentence, options: '[]', decision, answer: null })
+        .execute();
+      if (decision === 'deny') await settleCall(tx, call.id, { ok: false, output: NOT_SCHEDULED });
+      return { questionId, outboxId: out, title: '', decided: decision };
+    }
     if (kind === 'approval') {
       const turn = await now.selectFrom('turns').select('auto_approve').where('id', '=', turnId).executeTakeFirst();
       // "yes all" to another call of this step came while this one waited; it never covers what text of others may have

@@ -36,6 +36,9 @@ export async function decisionOf(db: Db, id: string): Promise<Decision | null> {
   return question.decision ?? 'deny';
 }
 
+export const findQuestion = (db: Db, id: string): Promise<Question | undefined> =>
+  db.selectFrom('questions').selectAll().where('id', '=', id).executeTakeFirst();
+
 /** An approval counts only with who gave it and when. */
 export const isAllowed = ({
   state,

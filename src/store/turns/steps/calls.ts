@@ -31,6 +31,16 @@ export type Call = Selectable<CallTable>;
 export const findCall = (db: Db | Tx, id: string): Promise<Call | undefined> =>
   db.selectFrom('calls').selectAll().where('id', '=', id).executeTakeFirst();
 
+/** The calls of the same answer of the model, in their order. */
+export const callsBeside = (db: Db, { turn_id, step }: Pick<Call, 'turn_id' | 'step'>): Promise<Call[]> =>
+  db
+    .selectFrom('calls')
+    .selectAll()
+    .where('turn_id', '=', turn_id)
+    .where('step', '=', step)
+    .orderBy('position')
+    .execute();
+
 /** A call with the chat that it belongs to. */
 export const findCallWithChat = (db: Db, id: string) =>
   db

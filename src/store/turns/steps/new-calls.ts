@@ -19,7 +19,7 @@ export interface CheckedCall {
   refusal?: string;
   /** the words of a person are this call, so that only what asks each time asks */
   commanded?: boolean;
-  /** for a call with a sink: what its turn had read, and what a person must allow because of it */
+  /** for a call with a sink: what its turn had read, and which effects need a yes because of it */
   taint?: CallTaint | null;
   /** its kind in its project, with what a judge said of it */
   kind?: KindOfCall | null;

@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { helpText, parseHelp, shortHelp } from '../../../../src/domain/chat/words/help.ts';
+import { english } from '../../../../src/domain/texts/say.ts';
 import { helpLines } from '../../../../src/gateway/intake/commands/help.ts';
 import { COMMANDS, isCommand } from '../../../../src/gateway/intake/commands/table.ts';
 import { holds } from '../../../support/property.ts';
@@ -145,7 +146,12 @@ describe('a sentence', () => {
 
   it('defect 10: with words before, between or behind is none, whatever they are', () => {
     const words = COMMANDS.flatMap(({ help }) =>
-      [...help.join(' ').matchAll(/`([a-z ]+)`/g)].map((found) => found[1]!),
+      [
+        ...help
+          .map((line) => english(line))
+          .join(' ')
+          .matchAll(/`([a-z ]+)`/g),
+      ].map((found) => found[1]!),
     );
     expect(words.length).toBeGreaterThan(10);
     const other = fc.constantFrom(
@@ -202,6 +208,7 @@ it.each(['tasks', 'schedules', 'trust'] as const)('help %s has its own words and
 
 it('help has words to say for every command that it lists', () => {
   const text = helpText('all', helpLines(COMMANDS));
-  for (const { help } of COMMANDS) for (const line of help) expect(text).toContain(`- ${line}`);
-  for (const line of COMMANDS.flatMap(({ help }) => help)) expect(line).toMatch(/`[^`]+`/);
+  const lines = COMMANDS.flatMap(({ help }) => help.map((line) => english(line)));
+  for (const line of lines) expect(text).toContain(`- ${line}`);
+  for (const line of lines) expect(line).toMatch(/`[^`]+`/);
 });

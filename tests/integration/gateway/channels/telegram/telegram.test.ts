@@ -14,6 +14,7 @@ import { memoryOwner } from '../../../../../src/store/owner/memories.ts';
 import { json } from '../../../../../src/store/postgres/database.ts';
 import { newCode } from '../../../../../src/store/telegram/bots.ts';
 import { telegramSendsOf } from '../../../../../src/store/telegram/sends.ts';
+import { preferences } from '../../../../../src/tools/preferences.ts';
 import { startTestDatabase, type TestDatabase } from '../../../../support/database.ts';
 import { type Person, person, TelegramServer } from '../../../../support/telegram/server.ts';
 import { unfitMessages } from '../../../../support/transcript.ts';
@@ -622,6 +623,34 @@ it('asks on WhatsApp, too, while Telegram does not answer, and tells it when the
   expect(await stateOf(id)).toMatchObject({ state: 'answered', answer: 'blue' });
   await secondChannel();
   expect((await noticesTo(there.chatId)).at(-1)).toBe('Answered on Telegram: blue. That settles “Which colour?”');
+});
+
+it('asks where the owner wishes, and no more where a task asks while they write elsewhere', async () => {
+  const ana = await onlyOwner();
+  const there = await ownersWhatsApp('authenticated');
+  const ask = async (askOn: string) => {
+    const call = { db: db(), chatId: ana.chatId, config: loadConfig({}, {}), callId: `call_${++counter}` };
+    const { output } = await preferences.run({ askOn } as never, { ...ana, ...call } as never);
+    return output;
+  };
+  const isAskedIn = async (chat: { chatId: string; threadId: string }) => {
+    const id = await question(chat, ['red', 'green']);
+    // its channel has it
+    await db().updateTable('outbox').set({ state: 'sent' }).where('chat_id', '=', chat.chatId).execute();
+    await secondChannel();
+    const { also_in } = await stateOf(id);
+    await db().updateTable('questions').set({ state: 'cancelled', also_in: null }).where('id', '=', id).execute();
+    return also_in;
+  };
+  // an answer on the channel of the question is awaited there
+  expect(await isAskedIn(there)).toBeNull();
+  expect(await ask('telegram')).toContain('questions: also on Telegram, from each of your chats');
+  expect(await isAskedIn(there)).toBe(ana.chatId);
+  expect(await isAskedIn(ana)).toBeNull();
+  expect(await ask('whatsapp')).toContain('questions: also on WhatsApp');
+  expect([await isAskedIn(there), await isAskedIn(ana)]).toEqual([null, there.chatId]);
+  expect(await ask('default')).not.toContain('questions:');
+  expect([await isAskedIn(there), await isAskedIn(ana)]).toEqual([null, null]);
 });
 
 it('tells on Telegram, once, what failed while WhatsApp is away', async () => {

@@ -1,0 +1,85 @@
+import { en } from './en.ts';
+import { english, type Say, type TextKey } from './say.ts';
+
+/**
+ * Sentences of ours that were stored, or made in a container, in English: they are said again in the language of a
+ * person. The catalogue itself finds them, so that each has one wording.
+ */
+
+type Values = Record<string, string>;
+
+/** The values with which a text was said; null when it is another one. A text with forms is never found. */
+function valuesIn(template: string, said: string): Values | null {
+  const [head = '', ...parts] = template.split(/\{(\w+)\}/);
+  if (!said.startsWith(head)) return null;
+  const values: Values = {};
+  let at = head.length;
+  for (let index = 0; index < parts.length; index += 2) {
+    const after = parts[index + 1]!;
+    const isLast = index + 2 === parts.length;
+    const end = isLast ? said.length - after.length : said.indexOf(after, at + 1);
+    if (end <= at || !said.startsWith(after, end)) return null;
+    values[parts[index]!] = said.slice(at, end);
+    at = end + after.length;
+  }
+  return at === said.length ? values : null;
+}
+
+/** A sentence with many names has as many places where it may end. */
+const MOST_ENDS = 60;
+
+/**
+ * The parts of a text that are texts of these keys. Each ends where one of `ends` is.
+ * What no key has is one part as it is, up to the end.
+ */
+function* partsOf(text: string, ends: RegExp, keys: readonly TextKey[]): Generator<[TextKey, Values] | string> {
+  for (let rest = text; rest !== ''; ) {
+    const possible = [...rest.matchAll(ends)].slice(0, MOST_ENDS);
+    const found = [...possible, null].flatMap((end) => {
+      const said = end ? rest.slice(0, end.index) : rest;
+      return keys.flatMap((key) => {
+        const values = valuesIn(en[key], said);
+        return values && isWhole(values) ? [{ key, values, next: end ? end.index + end[0].length : rest.length }] : [];
+      });
+    })[0];
+    yield found ? [found.key, found.values] : rest;
+    rest = found ? rest.slice(found.next) : '';
+  }
+}
+
+/** A sentence with a list ends where its list does, whatever the names in it contain. */
+const isWhole = ({ changes, steps }: Values): boolean =>
+  [changes, steps].every(
+    (list) => !list || [...partsOf(list, ITEM_ENDS, ITEMS)].every((part) => typeof part !== 'string'),
+  );
+
+const keysOf = (...families: readonly string[]): TextKey[] =>
+  (Object.keys(en) as TextKey[]).filter((key) => families.some((family) => key.startsWith(family)));
+
+const SENTENCES = keysOf('undo.', 'why.', 'failure.said');
+const ITEMS = keysOf('undone.');
+const SENTENCE_ENDS = /(?<=[.!?)])\s/g;
+const ITEM_ENDS = /, | and (?=\d)/g;
+
+/** English sentences of ours in the language of a person. From the first one that is not ours, a text stays as it is. */
+export function sayAgain(text: string, say: Say): string {
+  if (say === english) return text;
+  return [...partsOf(text, SENTENCE_ENDS, SENTENCES)]
+    .map((part) => (typeof part === 'string' ? part : saidWith(part, say)))
+    .join(' ');
+}
+
+const saidWith = ([key, values]: [TextKey, Values], say: Say): string =>
+  (say as (key: TextKey, values: Values) => string)(
+    key,
+    Object.fromEntries(Object.entries(values).map(([name, value]) => [name, valueIn(name, value, say)])),
+  );
+
+/** The lists in a result of `undo`: what became of which files, which steps were taken back, and names alone. */
+function valueIn(name: string, value: string, say: Say): string {
+  if (!['changes', 'steps', 'files', 'others', 'refs', 'branches'].includes(name)) return value;
+  const items = [...partsOf(value, ITEM_ENDS, ITEMS)].map((part) =>
+    typeof part === 'string' ? part : saidWith(part, say),
+  );
+  return name === 'steps' ? say.list(items) : items.join(', ');
+}
