@@ -70,7 +70,7 @@ export const apps = command({
 
 export const diff = command({
   topic: 'tasks',
-  help: ['`diff` shows what is not committed, or the newest commit, as pictures'],
+  help: ['helps.diff'],
   parse: parseDiff,
   run: async (_, context) => toolTurn(context, context.text),
 });
