@@ -3,6 +3,7 @@ import { stepsInWords } from '../domain/chat/words/plan-words.ts';
 import { MINUTE } from '../domain/time.ts';
 import { signalArrival } from '../gateway/intake/signal.ts';
 import { type ProgressReport, recordProgress } from '../store/chats/messages/outbox.ts';
+import { sayTo } from '../store/chats/preferences.ts';
 import { latestSteps } from '../store/kennel/tasks/task-log.ts';
 import { setTaskNews, type Task } from '../store/kennel/tasks/tasks.ts';
 import { waitedForPeople } from '../store/turns/questions/questions.ts';
@@ -50,11 +51,15 @@ export const taskProgress = (db: ActivityDeps['db'], task: Task) => async (doing
   const waited = await waitedForPeople(db, { taskId: task.id });
   const minutes = Math.floor((Date.now() - (task.started_at ?? task.created_at).getTime() - waited) / MINUTE);
   const steps = stepsInWords((await latestSteps(db, task.id)) ?? []);
+  const say = await sayTo(db, task.chat_id);
+  const { workspace } = task;
+  const begun =
+    minutes > 0 ? say('progress.minutes', { workspace, count: minutes }) : say('progress.begun', { workspace });
   return {
     chatId: task.chat_id,
     threadId: task.thread_id,
     of: task.id,
-    text: `Working in ${task.workspace}${minutes > 0 ? `, ${minutes} min` : ''}:${steps ? `\n${steps}` : ` ${doing}`}`,
+    text: `${begun}${steps ? `\n${steps}` : ` ${doing}`}`,
   };
 };
 

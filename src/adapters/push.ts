@@ -1,6 +1,6 @@
 import { createECDH, hkdfSync } from 'node:crypto';
-import { isIP } from 'node:net';
 import type { PushMessage } from '../contracts/owner-push.ts';
+import { isLocalEndpoint } from './model/endpoint/endpoint.ts';
 
 /** Notices to browsers (Web Push, RFC 8030 and 8292) and to ntfy (https://docs.ntfy.sh/publish/). */
 
@@ -12,16 +12,10 @@ const PATIENCE_MS = 15_000;
  * name that is known only here (BadJwtToken), and with it every notice; example.com is known and belongs to nobody.
  */
 const CONTACT = 'mailto:fetch@example.com';
-const KNOWN_ONLY_HERE = /(?:^|\.)(?:localhost|localdomain|local|lan|home|internal|intranet|corp|test|arpa)$/;
 
 function contactOf(origin: string | null): string {
   const page = origin === null ? null : URL.parse(origin);
-  const isKnown =
-    page?.protocol === 'https:' &&
-    page.hostname.includes('.') &&
-    isIP(page.hostname) === 0 &&
-    !KNOWN_ONLY_HERE.test(page.hostname);
-  return isKnown ? page.origin : CONTACT;
+  return page?.protocol === 'https:' && !isLocalEndpoint(page.href) ? page.origin : CONTACT;
 }
 
 /** The address is gone for good: the person has taken the permission back. */

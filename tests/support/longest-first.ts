@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { relative } from 'node:path';
 import { BaseSequencer, type TestSpecification } from 'vitest/node';
-import { DURATIONS, ROOT, UNKNOWN } from './durations.ts';
+import { DURATIONS, expected, ROOT } from './durations.ts';
 
 /**
  * Files that take long begin first. By default a fresh clone begins with those that have most bytes, and a file of
@@ -11,8 +11,7 @@ import { DURATIONS, ROOT, UNKNOWN } from './durations.ts';
 export default class LongestFirst extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
     const kept = JSON.parse(readFileSync(DURATIONS, 'utf8')) as Record<string, number>;
-    const seconds = ({ moduleId }: TestSpecification): number =>
-      kept[relative(ROOT, moduleId)] ?? (moduleId.includes('/tests/unit/') ? 0 : UNKNOWN);
+    const seconds = ({ moduleId }: TestSpecification): number => expected(kept, relative(ROOT, moduleId));
     const group = ({ project }: TestSpecification): number => project.config.sequence.groupOrder;
     return (await super.sort(files)).sort((a, b) => group(a) - group(b) || seconds(b) - seconds(a));
   }

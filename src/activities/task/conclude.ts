@@ -45,10 +45,10 @@ export async function conclude(deps: KennelDeps, task: Task, ending: Ending): Pr
   const waitedSeconds = Math.round((await waitedForPeople(db, { taskId: task.id })) / 1000);
   // nothing more can be said to it now; a person who stops a task needs no word of what it did not hear
   const unheard = ended.state === 'cancelled' ? [] : await unheardOf(db, task.id);
-  const together = await textTogether(deps, ended);
+  const say = await sayTo(db, task.chat_id);
+  const together = await textTogether(deps, ended, say);
   const shipment = ended.shipment_id === null ? undefined : await findShipment(db, ended.shipment_id);
   const pull = shipment && namesOf(shipment).name;
-  const say = await sayTo(db, task.chat_id);
   const counted = { number, waitedSeconds, spent, reached, refused, unheard };
   const text = together ?? reportOf(ended, { ...counted, ...(pull && { pull }), reason: ending.reason }, say);
   const { own, ...notOwn } = result;
@@ -146,7 +146,7 @@ function reportOf(
  * The message of a task that began together with others: one line, and at the end of the last one all side by side. Null
  * for any other task.
  */
-async function textTogether({ db }: KennelDeps, ended: Task): Promise<string | null> {
+async function textTogether({ db }: KennelDeps, ended: Task, say: Say): Promise<string | null> {
   const { race_id: raceId, workspace } = ended;
   const all = raceId === null ? [] : await tasksTogether(db, raceId);
   if (raceId === null || all.length < 2) return null;
@@ -155,9 +155,10 @@ async function textTogether({ db }: KennelDeps, ended: Task): Promise<string | n
     all.filter(({ state }) => isOver(state)).map(async (task) => ({ ...(await attemptOf(db, task)), id: task.id })),
   );
   if (attempts.length === all.length && (await tellsOfAll(db, raceId, ended.id)))
-    return allOverText(kind, attempts, workspace);
+    return allOverText(kind, attempts, workspace, say);
   const at = all.findIndex(({ id }) => id === ended.id) + 1;
-  return oneOverText(kind, at, all.length, attempts.find(({ id }) => id === ended.id)!, workspace);
+  const attempt = attempts.find(({ id }) => id === ended.id)!;
+  return oneOverText(kind, { at, of: all.length, attempt, workspace }, say);
 }
 
 async function attemptOf(db: KennelDeps['db'], task: Task): Promise<Attempt> {

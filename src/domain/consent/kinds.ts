@@ -1,3 +1,5 @@
+import { english, type Say } from '../texts/say.ts';
+
 /**
  * The kind of an action in a project: what an owner allows with "always for this project". Most commands are a kind of
  * their own. An action without a kind asks each time, so everything that is not known to be plain has none.
@@ -21,15 +23,18 @@ export const YES_BEFORE_OFFER = 10;
 export const ALWAYS_HERE = 'always for this project';
 
 /** How a question ends whose kind was often allowed. */
-export const offerText = ({ label, workspace }: Pick<KindInProject, 'label' | 'workspace'>): string =>
-  `You have said yes to this ${YES_BEFORE_OFFER} times in a row. "${ALWAYS_HERE}" stops the question: I then do ${label} in ${workspace} where it fits what you asked for.`;
+export const offerText = (
+  { label, workspace }: Pick<KindInProject, 'label' | 'workspace'>,
+  say: Say = english,
+): string => say('trust.offer', { count: YES_BEFORE_OFFER, what: label, workspace });
 
-/** Whether a question ends so. */
-export const offersRule = (prompt: string): boolean => prompt.includes(`"${ALWAYS_HERE}" stops the question`);
+/** Whether a question ends so, in any language. */
+export const offersRule = (prompt: string): boolean =>
+  /["„“«]\s?always for this project\s?["”“»]/.test(prompt.slice(prompt.lastIndexOf('\n') + 1));
 
 /** What the owner is told of a new rule. */
-export const ruleText = ({ label, workspace }: Pick<KindInProject, 'label' | 'workspace'>): string =>
-  `From now on I do ${label} in ${workspace} without asking, where it fits what you asked for. "ask again" takes that back.`;
+export const ruleText = ({ label, workspace }: Pick<KindInProject, 'label' | 'workspace'>, say: Say): string =>
+  say('trust.rule', { what: label, workspace });
 
 /** A call as its tool declares it. @returns null where it asks each time */
 export function kindOf(name: string, args: Record<string, unknown>): ActionKind | null {

@@ -175,7 +175,7 @@ const HEADLINES = [
 const COUNTED = ['tests.someFail', 'tests.someFailAsBefore'] as const;
 
 /** A verdict is stored, and signed, in English. */
-function verdictHeadline(headline: string, say: Say): string {
+export function verdictHeadline(headline: string, say: Say): string {
   const key = HEADLINES.find((each) => english(each) === headline);
   if (key) return say(key);
   const count = Number(/\d+/.exec(headline)?.[0]);

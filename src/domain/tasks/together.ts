@@ -1,6 +1,8 @@
 import { moneyText, tokensText } from '../model/price-book.ts';
 import { inline } from '../text/foreign-text.ts';
-import { captionOf, duration, type Report } from './report.ts';
+import { sayAgain } from '../texts/again.ts';
+import { english, type Say } from '../texts/say.ts';
+import { captionOf, duration, type Report, verdictHeadline } from './report.ts';
 
 /** Several tasks that began together, side by side. */
 
@@ -20,47 +22,55 @@ const FILES_SHOWN = 3;
 /** One of several that is over, while others still work. */
 export const oneOverText = (
   kind: 'race' | 'split',
-  at: number,
-  of: number,
-  attempt: Attempt,
-  workspace: string,
-): string =>
-  `${kind === 'race' ? 'Attempt' : 'Part'} ${at} of ${of} in ${workspace} is over: ${howOf(attempt)}. I write when all are.`;
+  { at, of, attempt, workspace }: { at: number; of: number; attempt: Attempt; workspace: string },
+  say: Say = english,
+): string => say(`${kind}.one`, { at, of, workspace, how: howOf(attempt, say) });
 
 /** All are over: what each came to, which one the checks speak for, and how to choose. */
-export function allOverText(kind: 'race' | 'split', attempts: readonly Attempt[], workspace: string): string {
+export function allOverText(
+  kind: 'race' | 'split',
+  attempts: readonly Attempt[],
+  workspace: string,
+  say: Say = english,
+): string {
   const goal = inline(attempts[0]!.goal, GOAL_SHOWN);
   const lines = attempts.map((attempt, at) => {
     const what = kind === 'race' ? attempt.harness : `"${inline(attempt.goal, GOAL_SHOWN)}"`;
-    return `${at + 1}. ${what}: ${howOf(attempt)}`;
+    return `${at + 1}. ${what}: ${howOf(attempt, say)}`;
   });
-  const head =
-    kind === 'race'
-      ? `All ${attempts.length} attempts in ${workspace} are over: "${goal}"`
-      : `All ${attempts.length} parts in ${workspace} are over:`;
+  const count = attempts.length;
+  const head = kind === 'race' ? say('race.all', { count, workspace, goal }) : say('split.all', { count, workspace });
   const pictures = attempts.flatMap(({ result }, at) =>
     (result.pictures ?? []).flatMap(({ page, after }) =>
       after ? [`![${at + 1}: ${captionOf(page)}](attachment:${after})`] : [],
     ),
   );
-  return [head, lines.join('\n'), kind === 'race' ? choiceText(attempts) : mergeText(attempts), pictures.join('\n')]
+  return [
+    head,
+    lines.join('\n'),
+    kind === 'race' ? choiceText(attempts, say) : mergeText(attempts, say),
+    pictures.join('\n'),
+  ]
     .filter(Boolean)
     .join('\n\n');
 }
 
-function howOf({ state, reason, seconds, spent, result }: Attempt): string {
-  if (state === 'cancelled') return 'stopped';
-  if (state === 'failed') return `not done, ${inline(reason, 200).replace(/[.!]$/, '')}`;
+function howOf({ state, reason, seconds, spent, result }: Attempt, say: Say): string {
+  if (state === 'cancelled') return say('race.stopped');
+  if (state === 'failed') return say('race.failed', { why: inline(sayAgain(reason, say), 200).replace(/[.!।]$/, '') });
   const { changes, verdict } = result;
-  const tested = (verdict?.headline ?? '. No tests were run').replace(/^[,.] ?(?:and )?/, '').replace(/\.$/, '');
+  const headline = verdict ? verdictHeadline(verdict.headline, say) : say('tests.none');
+  const tested = headline.replace(/^[,.।] ?(?:and )?/, '').replace(/[.।]$/, '');
   const count = changes?.filesChanged ?? changes?.files.length ?? 0;
   const changed =
     changes && count > 0
-      ? `${count} ${count === 1 ? 'file' : 'files'} (+${changes.added} -${changes.removed})`
-      : 'nothing changed';
+      ? say('race.files', { count, added: changes.added, removed: changes.removed })
+      : say('race.unchanged');
   const tokens = spent.inputTokens + spent.outputTokens;
   const cost =
-    spent.calls === 0 ? [] : [spent.microUsd > 0 ? moneyText({ ...spent, tokens }) : `${tokensText(tokens)} tokens`];
+    spent.calls === 0
+      ? []
+      : [spent.microUsd > 0 ? moneyText({ ...spent, tokens }, say) : say('race.tokens', { count: tokensText(tokens) })];
   return [tested, changed, duration(seconds), ...cost].join(', ');
 }
 
@@ -83,24 +93,22 @@ export function bestOf(attempts: readonly Attempt[]): number | null {
   return able[0] ? able[0].at + 1 : null;
 }
 
-function choiceText(attempts: readonly Attempt[]): string {
+function choiceText(attempts: readonly Attempt[], say: Say): string {
   const best = bestOf(attempts);
-  if (best === null) return 'None of them changed anything that could be taken.';
-  return `By the checks and the size of the change: ${best}. Answer with a number, and I bring that one in. The others are kept for a day after that.`;
+  return best === null ? say('race.none') : say('race.choose', { best });
 }
 
-function mergeText(attempts: readonly Attempt[]): string {
+function mergeText(attempts: readonly Attempt[], say: Say): string {
   const able = attempts.filter(canBeBroughtIn);
-  if (able.length === 0) return 'None of them changed anything that could be brought in.';
+  if (able.length === 0) return say('split.none');
   const shared = sharedFiles(attempts);
-  const warning =
-    shared.length > 0
-      ? `Changed by more than one: ${shared
-          .slice(0, FILES_SHOWN)
-          .map((path) => `\`${inline(path, 100)}\``)
-          .join(', ')}${shared.length > FILES_SHOWN ? ` and ${shared.length - FILES_SHOWN} more` : ''}.\n\n`
-      : '';
-  return `${warning}Say "merge", and I bring them in one after the other, with the tests after each. "choose 2" brings in that one alone.`;
+  const files = shared
+    .slice(0, FILES_SHOWN)
+    .map((path) => `\`${inline(path, 100)}\``)
+    .join(', ');
+  const more = shared.length - FILES_SHOWN;
+  const named = more > 0 ? say('split.sharedMore', { files, count: more }) : files;
+  return [...(shared.length > 0 ? [say('split.shared', { files: named })] : []), say('split.merge')].join('\n\n');
 }
 
 /** Files that more than one of them changed. */

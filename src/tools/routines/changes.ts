@@ -110,12 +110,10 @@ export const routineChanges = (lookup: Lookup, names: () => Iterable<string>): T
       const change = [schedule, timezone, ...Object.values(more)].some((given) => given !== undefined);
       if (enabled !== undefined && !change)
         return say(enabled ? 'ask.scheduleOn' : 'ask.scheduleOff', { name: named(cron) });
-      const asked =
-        schedule === undefined
-          ? say('ask.changeSchedule', { name: named(cron) })
-          : say('ask.reschedule', { name: named(cron), often: inWords(schedule, timezone, say) });
-      if (enabled === undefined) return asked;
-      return `${asked} ${say(enabled ? 'ask.scheduleOn' : 'ask.scheduleOff', { name: named(cron) })}`;
+      const then = enabled === undefined ? '' : say(enabled ? 'then.on' : 'then.off');
+      return schedule === undefined
+        ? say('ask.changeSchedule', { name: named(cron), then })
+        : say('ask.reschedule', { name: named(cron), often: inWords(schedule, timezone, say), then });
     },
     run: async ({ chat, cron: wanted, enabled, ...change }, here) => {
       const context = await inChat(here, chat);

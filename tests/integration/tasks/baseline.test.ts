@@ -121,7 +121,7 @@ test('is installed', () => assert.equal(left, 'left'));
       ['-c', 'user.name=Ada', '-c', 'user.email=ada@example.com', 'commit', '-qm', 'first'],
     ])
       execFileSync('git', args, { cwd: from });
-    const thread = await app.thread();
+    const thread = await app.thread({ allow_shell: true });
     await app.say(thread, `open ${from}`);
     await until('a yes is asked for', async () => (await app.detail(thread)).pending_approvals[0]);
     await app.say(thread, 'yes');

@@ -175,7 +175,14 @@ it('asks before it deletes, or runs a command or an app, after a page was read',
   );
   for (const [name] of wishes) {
     const { id } = await until(`${name} is asked about`, async () =>
-      (await app.detail(thread)).pending_approvals.find((each) => each.tool_name === name),
+      app.store.db
+        .selectFrom('questions')
+        .innerJoin('calls', 'calls.id', 'questions.call_id')
+        .select('questions.id')
+        .where('questions.state', '=', 'open')
+        .where('calls.turn_id', '=', turn)
+        .where('calls.name', '=', name)
+        .executeTakeFirst(),
     );
     expect(await questionOf(id), name).toContain('Careful: I have just read the page 127.0.0.1');
     await app.say(thread, 'no');

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { sourcesOfOutcome } from '../../../src/activities/turn/context/provenance.ts';
 import { answerWithoutModel } from '../../../src/activities/turn/step/words.ts';
 import type { ModelMessage } from '../../../src/contracts/model.ts';
-import { english } from '../../../src/domain/texts/say.ts';
+import { english, sayIn } from '../../../src/domain/texts/say.ts';
 import { tools } from '../../../src/tools/registry.ts';
 
 const at = { key: 'trn_1/1', step: 1, call: null, modelName: 'none', say: english };
@@ -22,6 +22,14 @@ describe('a message whose words name a tool', () => {
       text: 'There is nothing to undo.',
       calls: [],
     });
+  });
+
+  it('is answered in the language of the person', () => {
+    const german = { ...at, say: sayIn('de') };
+    const undone = { ...result, content: 'Undone: my_notes.txt is gone again. Redo brings it back.' };
+    expect(answerWithoutModel([{ ...asked, content: 'rückgängig' }, called, undone], german)?.text).toBe(
+      'Rückgängig gemacht: my_notes.txt ist wieder weg. „redo“ holt es zurück.',
+    );
   });
 
   it('is answered so too when a notice arrives in between, or before the call', () => {

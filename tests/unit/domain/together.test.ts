@@ -166,7 +166,7 @@ describe('attempts that are over', () => {
   });
 
   it('are told one by one, in a line', () =>
-    expect(oneOverText('race', 1, 3, attempt({}, [file('a.ts')]), 'shop')).toBe(
+    expect(oneOverText('race', { at: 1, of: 3, attempt: attempt({}, [file('a.ts')]), workspace: 'shop' })).toBe(
       'Attempt 1 of 3 in shop is over: tests pass, 1 file (+1 -0), 1 min 30 s, $0.12. I write when all are.',
     ));
 });

@@ -206,7 +206,8 @@ describe("an agent of NanoClaw's image", () => {
 
   it('ends when it is cancelled', async () => {
     start('wait 60000');
-    await until('it works', () => readdirSync(join(folder, 'home')).includes('.claude'));
+    const home = join(folder, 'home/.claude');
+    await until('it works', () => existsSync(home) && readdirSync(home).some((name) => name.endsWith('.jsonl')));
     command({ id: 'c1', type: 'cancel' });
     expect(await ended()).toMatchObject({ outcome: 'cancelled' });
   });

@@ -235,12 +235,6 @@ export function parseAskAgain(text: string): Sink | null | undefined {
   return sink === undefined ? null : isSink(sink) ? sink : undefined;
 }
 
-/** The reply when permissions were taken back. */
-export const askAgainText = (taken: readonly string[]): string =>
-  taken.length > 0
-    ? `From now on I ask again before: ${taken.join(', ')}.`
-    : 'Nothing of that was allowed for good in this chat, so I ask anyway.';
-
 const alwaysWords = ['always', 'immer', 'siempre', 'sempre', 'toujours', 'हमेशा'];
 const yesAll = ['yes all', 'yes to all', 'allow all', 'approve all', 'yes always', 'y all', 'all yes'];
 const skips = [

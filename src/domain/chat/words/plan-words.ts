@@ -49,10 +49,3 @@ export function stepsInWords(steps: readonly AgentStep[]): string {
     ...(left > 0 ? [`☐ ${left} more`] : []),
   ].join('\n');
 }
-
-/** The reply to `plan on` and its like. */
-export const planPreferenceText: Record<'on' | 'off' | 'auto', string> = {
-  on: 'From now on each coding task here begins with a plan, and changes nothing before your yes.',
-  off: 'From now on coding tasks here begin at once. "plan: …" asks for a plan all the same.',
-  auto: 'From now on a coding task here begins with a plan when you ask for one, or when it is big.',
-};

@@ -134,7 +134,7 @@ export function toldToPerson(
 
 /** Our own words for a model, without the ids and names of tools that only a model needs. */
 export const withoutIds = (text: string): string =>
-  text.replace(OUR_IDS, '').replace(NAMES, (name) => name.replaceAll('_', ' '));
+  text.replace(OUR_IDS, '').replace(NAMES, (name) => (wordsOf(name) ? name.replaceAll('_', ' ') : name));
 
 /** Calls that a model corrects by itself (`prepareCall` in src/tools/registry.ts): nobody else has to know. */
 const CORRECTED = /^(?:The arguments of \S{1,100} are not |There is no tool ")/;

@@ -1,7 +1,8 @@
 import { moneyText, tokensText } from '../../../domain/model/price-book.ts';
+import type { Say } from '../../../domain/texts/say.ts';
 import { VERSION } from '../../../installation.ts';
 import type { Spent } from '../../../store/turns/steps/spending.ts';
-import { cachedToday, type UsageTotal, usageTotals } from '../../../store/turns/steps/usage.ts';
+import { cachedToday, usageTotals } from '../../../store/turns/steps/usage.ts';
 import { command, saying } from './command.ts';
 
 /** The release of this program, and the cost of its model. */
@@ -10,32 +11,32 @@ export const usage = command({
   help: ['helps.usage'],
   parse: saying('usage', '/u', 'show usage'),
   mayAnswer: true,
-  run: async (_, { tx, config, owned, shared }) => {
+  run: async (_, { tx, config, say, owned, shared }) => {
     const { FETCH_TIME_ZONE: zone } = config;
-    const here = usageLines('This chat', await usageTotals(tx.now, tx.chatId, zone));
+    const here = await usageTotals(tx.now, tx.chatId, zone);
     // others read along in a group
-    const everywhere = owned && !shared ? usageLines('All chats', await usageTotals(tx.now, null, zone)) : [];
+    const all = owned && !shared ? await usageTotals(tx.now, null, zone) : null;
     const { cached, input } = await cachedToday(tx.now, tx.chatId, zone);
-    const saved =
-      cached > 0
-        ? [`The cache of the endpoint had ${tokensText(cached)} of ${tokensText(input)} input tokens today.`]
-        : [];
+    const today = ({ turns, tasks }: Totals) => ({
+      spent: spentText(sumOf(turns.today, tasks.today), tasks.today, say),
+    });
+    const ever = ({ turns, tasks }: Totals) => ({ spent: spentText(sumOf(turns.ever, tasks.ever), tasks.ever, say) });
     return [
-      ...here,
-      ...everywhere,
-      ...saved,
-      `A day begins at midnight${zone === 'UTC' ? ' UTC' : ` in ${zone}`}.`,
+      say('usage.hereToday', today(here)),
+      say('usage.hereEver', ever(here)),
+      ...(all ? [say('usage.allToday', today(all)), say('usage.allEver', ever(all))] : []),
+      ...(cached > 0 ? [say('usage.cached', { cached: tokensText(cached), input: tokensText(input) })] : []),
+      zone === 'UTC' ? say('usage.dayUtc') : say('usage.day', { zone }),
     ].join('\n');
   },
 });
 
-const usageLines = (whose: string, { turns, tasks }: { turns: UsageTotal; tasks: UsageTotal }): string[] => [
-  `${whose}, today: ${spentText(sumOf(turns.today, tasks.today), tasks.today)}`,
-  `${whose}, in all: ${spentText(sumOf(turns.ever, tasks.ever), tasks.ever)}`,
-];
+type Totals = Awaited<ReturnType<typeof usageTotals>>;
 
-const spentText = (all: Spent, tasks: Spent): string =>
-  `${tokensText(all.tokens)} tokens, ${moneyText(all)}${tasks.tokens > 0 ? ` (coding tasks: ${tokensText(tasks.tokens)} tokens)` : ''}`;
+function spentText(all: Spent, tasks: Spent, say: Say): string {
+  const spent = say('usage.spent', { tokens: tokensText(all.tokens), money: moneyText(all, say) });
+  return tasks.tokens > 0 ? say('usage.withTasks', { spent, tokens: tokensText(tasks.tokens) }) : spent;
+}
 
 const sumOf = (one: Spent, other: Spent): Spent => ({
   tokens: one.tokens + other.tokens,

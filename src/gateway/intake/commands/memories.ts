@@ -12,10 +12,10 @@ export const memories = command({
   help: ['helps.memories'],
   parse: saying('memories', 'memory', 'show memories', 'list memories', 'my memories', 'what do you remember'),
   mayAnswer: true,
-  run: async (_, { tx, config }) => {
+  run: async (_, { tx, config, say }) => {
     const found = await listMemories(tx.now, await memoryOwner(tx.now, tx.chatId, config), SHOWN + 1);
-    if (found.length === 0) return 'I remember nothing here. Say for example: remember that I deploy on Fridays.';
-    const more = found.length > SHOWN ? ['There are more. Ask me about one, and I look for it.'] : [];
+    if (found.length === 0) return say('memory.none');
+    const more = found.length > SHOWN ? [say('memory.more')] : [];
     return [...found.slice(0, SHOWN).map(numberedMemory), ...more].join('\n');
   },
 });
@@ -36,15 +36,16 @@ function parseForget(text: string): { which: string | null } | null {
 export const forget = command({
   help: [],
   parse: parseForget,
-  run: async ({ which }, { tx, config, shared, owned }) => {
+  run: async ({ which }, { tx, config, say, shared, owned }) => {
     // in a group anybody could delete what another had remembered
-    if (shared && !owned) return 'In a group only the owner deletes what I remember.';
+    if (shared && !owned) return say('memory.owner');
     const owner = await memoryOwner(tx.now, tx.chatId, config);
     const byNumber = which !== null && /^\d+$/.test(which);
     const id = byNumber ? (await listMemories(tx.now, owner, SHOWN))[Number(which) - 1]?.id : which;
     const gone = id === undefined ? [] : await removeMemories(tx.now, owner, id);
-    if (gone.length === 0)
-      return which === null ? 'I remember nothing here.' : 'There is no such memory. `memories` lists what I remember.';
-    return gone.length === 1 ? `Forgotten: ${inline(gone[0]!.body)}` : `Forgotten: ${gone.length} memories.`;
+    if (gone.length === 0) return say(which === null ? 'memory.nothing' : 'memory.unknown');
+    return gone.length === 1
+      ? say('memory.forgotten', { text: inline(gone[0]!.body) })
+      : say('memory.allForgotten', { count: gone.length });
   },
 });

@@ -32,22 +32,21 @@ export const projects = command({
   help: ['helps.projects'],
   parse: saying('projects', '/ls', 'workspaces', 'list projects', 'list workspaces', 'my projects', 'show projects'),
   mayAnswer: true,
-  run: async (_, { tx, by }) => {
+  run: async (_, { tx, by, say }) => {
     const [rows, active] = await Promise.all([reachable(tx.now, tx.chatId, by), activeWorkspace(tx.now, tx.chatId)]);
-    if (rows.length === 0)
-      return 'There is no project yet. Say `make a workspace named demo`, or bring one in: `clone https://…`, `open /path/of/a/folder`.';
+    if (rows.length === 0) return say('projects.none');
     const many = new Set(rows.map(({ host }) => host)).size > 1;
     const lines = rows.map((row) => {
       const about = [
-        ...(active?.name === row.name && active.host === row.host ? ['active'] : []),
+        ...(active?.name === row.name && active.host === row.host ? [say('projects.active')] : []),
         ...(row.profile?.language ? [row.profile.language] : []),
-        ...(row.profile?.git?.branch ? [`on ${row.profile.git.branch}`] : []),
-        ...(many ? [`host ${row.host}`] : []),
+        ...(row.profile?.git?.branch ? [say('status.branch', { branch: row.profile.git.branch })] : []),
+        ...(many ? [say('projects.host', { host: row.host })] : []),
       ];
       return `- ${row.name}${about.length > 0 ? ` (${about.join(', ')})` : ''}`;
     });
     const other = rows.find((row) => row.name !== active?.name);
-    return [...lines, ...(other ? [`\`project ${other.name}\` makes it the active one.`] : [])].join('\n');
+    return [...lines, ...(other ? [say('projects.select', { name: other.name })] : [])].join('\n');
   },
 });
 

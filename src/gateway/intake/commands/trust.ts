@@ -1,5 +1,5 @@
-import { askAgainText, parseAskAgain, parseAutonomy, parseJudged } from '../../../domain/chat/words/commands.ts';
-import { parsePlanPreference, planPreferenceText } from '../../../domain/chat/words/plan-words.ts';
+import { parseAskAgain, parseAutonomy, parseJudged } from '../../../domain/chat/words/commands.ts';
+import { parsePlanPreference } from '../../../domain/chat/words/plan-words.ts';
 import { planFirst, setPlanFirst } from '../../../store/chats/threads/threads.ts';
 import { takeBack, trust } from '../../../store/turns/replies.ts';
 import { answersByKind } from '../../../store/turns/steps/kinds.ts';
@@ -54,7 +54,10 @@ export const askAgain = command({
     const sink = parseAskAgain(text);
     return sink === undefined ? null : { sink };
   },
-  run: async ({ sink }, { tx }) => askAgainText(await takeBack(tx.now, tx.chatId, sink)),
+  run: async ({ sink }, { tx, say }) => {
+    const taken = await takeBack(tx.now, tx.chatId, sink);
+    return taken.length > 0 ? say('trust.askAgain', { what: taken.join(', ') }) : say('trust.notAllowed');
+  },
 });
 
 export const plans = command({
@@ -62,9 +65,9 @@ export const plans = command({
   help: ['helps.plans'],
   parse: parsePlanPreference,
   ownersOnly: (wanted) => (wanted === 'on' ? null : 'Only the owner lets tasks begin without a plan.'),
-  run: async (wanted, { tx }) => {
+  run: async (wanted, { tx, say }) => {
     await setPlanFirst(tx.now, tx.threadId, { on: true, off: false, auto: null }[wanted]);
-    return planPreferenceText[wanted];
+    return say(`plans.${wanted}`);
   },
 });
 

@@ -99,7 +99,8 @@ export async function ask(db: Db, input: AskInput, approval: Approval | null, sa
     }
     const args = call.args as { question?: string; options?: string[] };
     const options = kind === 'question' ? (args.options ?? []) : [];
-    const offer = approval && call.kind && (await isOffered(now, chat_id, call.kind)) ? [offerText(call.kind)] : [];
+    const offer =
+      approval && call.kind && (await isOffered(now, chat_id, call.kind)) ? [offerText(call.kind, say)] : [];
     const prompt = approval
       ? [approval.sentence, ...warning(call.taint, say), ...offer].join('\n')
       : (args.question ?? '');

@@ -93,7 +93,8 @@ async function allowInProject(tx: ThreadTransaction, { id, call_id, turn_id, cha
   const kind = await kindOfCall(tx.now, call_id);
   if (!kind) return;
   await allowKind(tx.now, chat_id, kind, id);
-  await sendBeside(tx, await notify(tx, { turnId: turn_id, key: `${id}_rule`, body: ruleText(kind) }));
+  const body = ruleText(kind, await sayTo(tx.now, chat_id));
+  await sendBeside(tx, await notify(tx, { turnId: turn_id, key: `${id}_rule`, body }));
 }
 
 /** Ends a question that nobody answered in time, which is a decision too. False when an answer came first. */

@@ -65,7 +65,7 @@ const inOrder = ({ input_tokens, output_tokens, cached_tokens, reasoning_tokens,
 });
 
 /** What was spent: since midnight in the time zone of the owner, and ever. */
-export interface UsageTotal {
+interface UsageTotal {
   today: Spent;
   ever: Spent;
 }

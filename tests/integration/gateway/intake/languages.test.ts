@@ -65,3 +65,33 @@ it('the language that a person has asked for comes first', async () => {
   await app.ended(thread, turn);
   expect(await told(thread, 'stop')).toBe('Rien ne tourne, il n’y a donc rien à arrêter.');
 });
+
+it('help, preferences and lists are in German', async () => {
+  const thread = await app.thread();
+  await told(thread, 'Guten Tag');
+  const help = await told(thread, 'help tasks');
+  expect(help).toContain('`tasks` zeigt die Programmieraufgaben dieses Chats');
+  expect(help).not.toMatch(/\b(?:the|lists|shows|takes)\b/);
+  expect(await told(thread, 'help all')).toMatch(/^Wörter, die ohne Modell gehen:\n- .*\n\nGut zu wissen:\n- /s);
+  expect(await told(thread, 'preferences')).toMatch(
+    /^Ausführlichkeit: normal\nSprache: die der jeweiligen Nachricht\nZeitzone: .* \(wie in allen Chats\)\n/,
+  );
+  expect(await told(thread, 'tasks')).toMatch(/^In diesem Chat läuft keine Programmieraufgabe\./);
+});
+
+it('what is asked about preferences, and what they are, is in Hindi', async () => {
+  const thread = await app.thread();
+  await told(thread, 'नमस्ते');
+  expect(await told(thread, 'help schedules')).toContain('अपने-आप क्या चलता है');
+  const turn = await app.turn(thread, [
+    { call: [['preferences', { autonomy: 'autonomous', brevity: 'short' }]] },
+    { say: 'ठीक है।' },
+  ]);
+  const { id, prompt, body } = await asked(thread);
+  expect(prompt).toMatch(/^इस चैट की पसंद बदलें: .*आज़ादी .*autonomous.*\?$/);
+  expect(body).toMatch(/हाँ, नहीं, या आगे से न पूछने के लिए “हमेशा” लिखिए।$/);
+  await app.say(thread, 'नहीं');
+  await app.ended(thread, turn);
+  expect(await decisionOf(id)).toBe('deny');
+  expect(await told(thread, 'preferences')).toMatch(/^विस्तार: सामान्य\nभाषा: हर संदेश की अपनी\n/);
+});

@@ -1,5 +1,6 @@
 import { Client, Connection } from '@temporalio/client';
 import { proto } from '@whiskeysockets/baileys';
+import { sql } from 'kysely';
 import { pino } from 'pino';
 import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest';
 import { loadConfig } from '../../../../../src/config.ts';
@@ -451,25 +452,23 @@ it('an album of which one caption calls us is one turn with all its pictures, an
     messageContextInfo: {
       messageAssociation: {
         associationType: proto.MessageAssociation.AssociationType.MEDIA_ALBUM,
-        parentMessageKey: { id: album, remoteJid: group, fromMe: false, participant: lid('Cleo') },
+        parentMessageKey: { id: album, remoteJid: group, fromMe: false, participant: lid('Ben') },
       },
     },
   });
-  const announced = (count: number) => writes('Cleo', { albumMessage: { expectedImageCount: count } });
+  const announced = (count: number) => writes('Ben', { albumMessage: { expectedImageCount: count } });
   const [ours, theirs] = [await announced(3), await announced(2)];
-  const before = await writes('Cleo', picture(ours));
-  const other = await writes('Cleo', picture(theirs, 'my cat'));
+  const before = await writes('Ben', picture(ours));
+  const other = await writes('Ben', picture(theirs, 'my cat'));
   await until('they wait for a caption', async () =>
     (await Promise.all([ours, theirs, before, other].map(rowOf))).every((row) => row.not_before !== null),
   );
-  const calls = await writes('Cleo', picture(ours, '@fetch compare these'));
-  await until('the caption is read', async () => (await rowOf(calls)).verdict, 30_000);
-  const after = await writes('Cleo', picture(ours));
+  const calls = await writes('Ben', picture(ours, '@fetch compare these'));
+  const after = await writes('Ben', picture(ours));
   const parts = [ours, before, calls, after];
   await until('the album is handled', async () => (await Promise.all(parts.map(rowOf))).every((row) => row.verdict));
   // these pictures name no file, which is said of each that has no caption
   expect((await Promise.all(parts.map(rowOf))).map((row) => row.verdict)).toEqual(['turn', 'told', 'turn', 'told']);
-  expect((await rowOf(other)).verdict).toBeNull();
   const inboxIds = await db()
     .selectFrom('wa_inbox')
     .select('inbox_id')
@@ -477,12 +476,8 @@ it('an album of which one caption calls us is one turn with all its pictures, an
     .where('message_id', 'in', [ours, calls])
     .execute();
   expect(inboxIds).toHaveLength(1);
-  const long = new Date(Date.now() - 60_000);
-  await db()
-    .updateTable('wa_inbox')
-    .set({ received_at: long, not_before: long })
-    .where('message_id', 'in', [theirs, other])
-    .execute();
+  await sql`update wa_inbox set received_at = received_at - interval '1 minute', not_before = now()
+    where message_id in (${theirs}, ${other})`.execute(db());
   receiver.wake();
   await until('the other one is left', async () => (await rowOf(theirs)).verdict && (await rowOf(other)).verdict);
   expect([(await rowOf(theirs)).verdict, (await rowOf(other)).verdict]).toEqual(['not_addressed', 'not_addressed']);
