@@ -88,7 +88,7 @@ it('a browser reads the notice, and a push service knows who sent it', async () 
   expect(hours).toSatisfy((left: number) => left > 0 && left <= 24);
 });
 
-it.each([
+it.each<readonly [string | null, string]>([
   ['https://fetch.example.net:8443', 'https://fetch.example.net:8443'],
   ['https://laptop.tail1234.ts.net', 'https://laptop.tail1234.ts.net'],
   ...[
