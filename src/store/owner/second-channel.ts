@@ -2,9 +2,11 @@ import { sql } from 'kysely';
 import { capabilitiesOf } from '../../contracts/channels.ts';
 import { type Channel, outboxId } from '../../contracts/ids.ts';
 import { inline } from '../../domain/text/foreign-text.ts';
+import type { Say } from '../../domain/texts/say.ts';
 import { DAY } from '../../domain/time.ts';
 import { dropOutgoing } from '../chats/messages/outbox.ts';
 import { secondAsking } from '../chats/messages/outgoing.ts';
+import { sayTo } from '../chats/preferences.ts';
 import { onThread } from '../chats/thread-transaction.ts';
 import { latestThread } from '../chats/threads/threads.ts';
 import type { Db } from '../postgres/database.ts';
@@ -148,7 +150,8 @@ export async function waitingFailures(db: Db, chatIds: readonly string[], before
 }
 
 /** Decisions as people say them. */
-const WORDS: Readonly<Record<string, string>> = { allow: 'yes', deny: 'no' };
+const wordsOf = (answer: string, say: Say): string =>
+  answer === 'allow' ? say('button.yes') : answer === 'deny' ? say('button.no') : inline(answer, 200);
 
 /**
  * Tells chats that a question which they show was settled elsewhere. What was not sent yet is not sent any more. The
@@ -170,11 +173,12 @@ export async function tellSettled(db: Db): Promise<Array<{ outboxId: string; cha
     const there = state === 'answered' && decided_by?.channel === also_in!.split('/')[0];
     const [chatId, threadId, asks] = there ? [chat_id, thread_id, outboxId(turn_id, id)] : [also_in!, null, again];
     const on = capabilitiesOf(decided_by?.channel ?? chat_id).label;
-    const what = `“${inline(prompt.split('\n', 1)[0]!, 80)}”`;
+    const say = await sayTo(db, chatId);
+    const what = inline(prompt.split('\n', 1)[0]!, 80);
     const body =
       state === 'answered'
-        ? `Answered on ${on}: ${inline(WORDS[answer ?? ''] ?? answer ?? '', 200)}. That settles ${what}`
-        : `No answer is needed any more: ${what}`;
+        ? say('answer.given', { channel: on, answer: wordsOf(answer ?? '', say), what })
+        : say('answer.over', { what });
     const shown = await db.selectFrom('outbox').select('state').where('id', '=', asks).executeTakeFirst();
     if (shown?.state === 'sent') {
       const row = { id: `${outboxId(turn_id, id)}_settled`, chat_id: chatId, thread_id: threadId, turn_id: null };

@@ -1,6 +1,7 @@
 import { capabilitiesOf } from '../../../contracts/channels.ts';
 import type { Channel } from '../../../contracts/ids.ts';
 import { DAY, MINUTE } from '../../../domain/time.ts';
+import { sayTo } from '../../../store/chats/preferences.ts';
 import {
   askAlsoIn,
   channelsAway,
@@ -80,7 +81,8 @@ async function tellFailure(
   { id, body }: { id: string; body: string },
 ): Promise<void> {
   const outboxId = `${id}_elsewhere`;
-  const text = `(For ${capabilitiesOf(channel).label}, which is away.)\n\n${body}`;
+  const say = await sayTo(deps.db, there.id);
+  const text = `${say('answer.forAway', { channel: capabilitiesOf(channel).label })}\n\n${body}`;
   // it can quote an agent, and the model of this chat has not asked for it
   await recordNotice(deps.db, { chatId: there.id, outboxId, text, kind: 'notice', unheard: true });
   void deliverNow(deps, outboxId, there.id);
@@ -97,7 +99,8 @@ async function tellAway(
   const outboxId = `out_away-${channel}-${Math.floor(Date.now() / DAY)}`;
   if (told.has(outboxId)) return;
   told.add(outboxId);
-  const text = `${capabilitiesOf(channel).label} is away. Until it is back, I ask you here. ${why}`;
+  const say = await sayTo(deps.db, chat.id);
+  const text = say('answer.away', { channel: capabilitiesOf(channel).label, why });
   await recordNotice(deps.db, { chatId: chat.id, outboxId, text, kind: 'notice' });
   void deliverNow(deps, outboxId, chat.id);
 }
