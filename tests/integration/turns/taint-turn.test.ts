@@ -164,7 +164,6 @@ it('asks before it deletes, or runs a command or an app, after a page was read',
     ['shell_run', { command: 'touch taken' }],
     ['app_run', { command: 'touch taken' }],
   ];
-  await app.say(thread, 'autonomy autonomous');
   const turn = await app.turn(
     thread,
     scripted([
