@@ -61,7 +61,12 @@ function commandsOf({ action, ref, text = '', x, y }: Action): BrowserCommand[] 
     case 'type':
       return [['fill', `@e${ref}`, text]];
     case 'append':
-      return [['type', `@e${ref}`, text]];
+      // a field that gets the focus has its caret at the beginning
+      return [
+        ['focus', `@e${ref}`],
+        ['press', 'Control+End'],
+        ['type', `@e${ref}`, text],
+      ];
     case 'select':
       return [['select', `@e${ref}`, text]];
     case 'press':
