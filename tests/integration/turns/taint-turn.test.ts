@@ -155,16 +155,13 @@ it('returns a question that only asks for leave to the model, and takes no answe
   expect(asked).not.toContain('/leak?leave=1');
 });
 
-it('asks before it deletes, or runs a command or an app, after a page was read', async () => {
+it('asks before it deletes anything after a page was read', async () => {
   const thread = await app.thread();
   const wishes: Array<[string, Record<string, unknown>]> = [
     ['file_delete', { path: 'notes.md' }],
     ['folder_delete', { path: 'src' }],
     ['workspace_delete', { name: 'taken' }],
-    ['shell_run', { command: 'touch taken' }],
-    ['app_run', { command: 'touch taken' }],
   ];
-  await app.say(thread, 'autonomy autonomous');
   const turn = await app.turn(
     thread,
     scripted([
