@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { english } from '../../../src/domain/texts/say.ts';
 import { declarations, prepareCall, tools } from '../../../src/tools/registry.ts';
 import { checkRoutineSteps, problemOfRun } from '../../../src/tools/routines/routine-steps.ts';
-import { idFromCall } from '../../../src/tools/tool.ts';
+import { dangerOf, effectOf, idFromCall } from '../../../src/tools/tool.ts';
 
 test('every tool is declared to the model with a strict object schema', () => {
   expect([...declarations.keys()]).toEqual([...tools.keys()]);
@@ -83,6 +83,15 @@ test.each([
   const call = prepareCall(name, JSON.stringify(args));
   expect(call).toMatchObject({ ok: true, tool: { name: now } });
   expect(call.ok && call.args).toEqual(theirs);
+});
+
+test('a routine that is made with its schedule counts as both, and a frequent one as dangerous', () => {
+  const tool = tools.get('workflow_create')!;
+  const made = (more: object) => ({ name: 'tidy', steps: ['workflow_list'], ...more });
+  const counts = (more: object) => [effectOf(tool, made(more)).sends, dangerOf(tool, made(more))];
+  expect(counts({})).toEqual([['routine'], 'MODERATE']);
+  expect(counts({ schedule: '0 9 * * *' })).toEqual([['routine', 'schedule'], 'MODERATE']);
+  expect(counts({ schedule: '* * * * *' })).toEqual([['routine', 'schedule'], 'DANGEROUS']);
 });
 
 test('a schedule is switched in words of its own', () => {
