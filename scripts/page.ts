@@ -22,8 +22,8 @@ export interface BuiltPage {
 
 /** Builds the page into the folder `out`. The folder is replaced as a whole, so a server never reads half of a page. */
 export async function buildPage(out: string): Promise<BuiltPage> {
-  const app = await scripts('main.tsx');
-  const [js, ...parts] = app.files;
+  const app = await script('main.tsx');
+  const js = hashed('app', 'js', app.code);
   const css = hashed('app', 'css', await styles());
   const svg = readFileSync(source('icon.svg'));
   const icon = hashed('icon', 'svg', svg);
@@ -34,14 +34,13 @@ export async function buildPage(out: string): Promise<BuiltPage> {
   const page = (title: string): string =>
     filled(readFileSync(source('index.html'), 'utf8'), {
       TITLE: title,
-      JS: js!.name,
-      PRELOADED: app.first.map((name) => `<link rel="modulepreload" href="/page/${name}">`).join(''),
+      JS: js.name,
       CSS: css.name,
       ICON: icon.name,
       ICON_192: icons[0]!.name,
     });
-  const assets = [js!, ...parts, css, icon, ...icons];
-  const worker = await scripts('worker.ts', false);
+  const assets = [js, css, icon, ...icons];
+  const worker = await script('worker.ts');
   const shell = JSON.stringify(assets.map(({ name }) => `/page/${name}`));
   const files: Made[] = [
     ...assets,
@@ -51,10 +50,7 @@ export async function buildPage(out: string): Promise<BuiltPage> {
     { name: 'manifest.webmanifest', text: manifest(icon.name, icons) },
     // browsers ask for it before they have read the page
     { name: 'favicon.ico', text: favicon },
-    {
-      name: 'sw.js',
-      text: `const SHELL=${shell},VERSION=${JSON.stringify(`${js!.name} ${css.name}`)};${worker.files[0]!.text}`,
-    },
+    { name: 'sw.js', text: `const SHELL=${shell},VERSION=${JSON.stringify(`${js.name} ${css.name}`)};${worker.code}` },
   ];
   const folder = `${out}.${process.pid}`;
   mkdirSync(folder, { recursive: true });
@@ -74,16 +70,7 @@ const hashed = (name: string, type: string, text: string | Uint8Array): Made => 
   text,
 });
 
-interface Scripts {
-  /** the script of the entry, and behind it those that it loads when they are needed */
-  files: Made[];
-  /** names of those that the entry needs at once */
-  first: string[];
-  packages: string[];
-}
-
-/** `split`: what is imported with `import()` becomes a file of its own. */
-async function scripts(entry: string, split = true): Promise<Scripts> {
+async function script(entry: string): Promise<{ code: string; packages: string[] }> {
   const { output } = await build({
     input: source(entry),
     cwd: root,
@@ -93,23 +80,15 @@ async function scripts(entry: string, split = true): Promise<Scripts> {
     output: {
       format: 'es',
       minify: true,
-      codeSplitting: split,
-      entryFileNames: 'app-[hash:10].js',
-      chunkFileNames: '[name]-[hash:10].js',
-      hashCharacters: 'hex',
+      codeSplitting: false,
       comments: { legal: false, jsdoc: false, annotation: false },
     },
   });
-  const chunks = output.filter((each) => each.type === 'chunk');
-  const folders = chunks
-    .flatMap(({ moduleIds }) => moduleIds)
+  const [chunk] = output;
+  const folders = chunk.moduleIds
     .map((id) => /^.*node_modules\/(?:@[^/]+\/)?[^/]+/.exec(id)?.[0])
     .filter((folder) => folder !== undefined);
-  return {
-    files: chunks.map(({ fileName, code }) => ({ name: fileName, text: code })),
-    first: chunks[0]!.imports,
-    packages: [...new Set(folders)].map((folder) => relative(root, folder)).sort(),
-  };
+  return { code: chunk.code, packages: [...new Set(folders)].map((folder) => relative(root, folder)).sort() };
 }
 
 async function styles(): Promise<Uint8Array> {

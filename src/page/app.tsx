@@ -1,53 +1,38 @@
 import type { ComponentChildren } from 'preact';
-import { useEffect, useRef, useState } from 'preact/hooks';
+import { useEffect, useRef } from 'preact/hooks';
+import { ChatsPart } from './chats/chats.tsx';
 import { NowPart } from './now/now.tsx';
 import { Palette } from './palette.tsx';
+import { SchedulesPart } from './schedules/schedules.tsx';
+import { SettingsPart } from './settings/settings.tsx';
 import { alertAbout } from './shared/alerts.ts';
 import { Icon, type IconName } from './shared/elements/icons.tsx';
-import { Loading, Notices, Problem } from './shared/elements/parts.tsx';
+import { Notices } from './shared/elements/parts.tsx';
 import { linkTo, useRoute } from './shared/route.ts';
 import { now, useResource } from './shared/server/resource.ts';
 import { connection } from './shared/server/sse.ts';
 import { useStore } from './shared/store.ts';
 import { nextTheme, setTheme, theme } from './shared/theme.ts';
+import { SpendPart } from './spend/spend.tsx';
+import { TasksPart } from './tasks/tasks.tsx';
 import { texts } from './texts.ts';
 
 type Part = keyof typeof texts.parts;
 const PARTS = Object.keys(texts.parts) as Part[];
-type View = (props: { rest: string[] }) => ComponentChildren;
-/** Each is a script of its own, so that the first screen waits for none of them. */
-const LOADS: Record<Exclude<Part, 'now'>, () => Promise<View>> = {
-  chats: async () => (await import('./chats/chats.tsx')).ChatsPart,
-  tasks: async () => (await import('./tasks/tasks.tsx')).TasksPart,
-  schedules: async () => (await import('./schedules/schedules.tsx')).SchedulesPart,
-  spend: async () => (await import('./spend/spend.tsx')).SpendPart,
-  settings: async () => (await import('./settings/settings.tsx')).SettingsPart,
+const VIEWS: Record<Part, (props: { rest: string[] }) => ComponentChildren> = {
+  now: NowPart,
+  chats: ChatsPart,
+  tasks: TasksPart,
+  schedules: SchedulesPart,
+  spend: SpendPart,
+  settings: SettingsPart,
 };
-const views: Partial<Record<Part, View>> = { now: NowPart };
-
-/** A part that is not there yet, or not any more: the server may have another version by now. */
-const Missing = () => <Problem text={texts.missing} again={() => location.reload()} />;
-
-function useView(part: Part): View {
-  const [, setLoaded] = useState(0);
-  const known = views[part];
-  useEffect(() => {
-    if (known || part === 'now') return;
-    LOADS[part]()
-      .catch(() => Missing)
-      .then((view) => {
-        views[part] = view;
-        setLoaded((count) => count + 1);
-      });
-  }, [known, part]);
-  return known ?? Loading;
-}
 
 /** The frame around each part: navigation, the state of the connection, and short notices. */
 export function App() {
   const [first, ...rest] = useRoute();
   const part = PARTS.find((each) => each === first) ?? 'now';
-  const View = useView(part);
+  const View = VIEWS[part];
   const waiting = useWaiting();
   const main = useRef<HTMLElement>(null);
   useFocusOnChange(part, main);

@@ -6,7 +6,6 @@ export const texts = {
   skip: 'Skip to content',
   parts: { now: 'Now', chats: 'Chats', tasks: 'Tasks', schedules: 'Schedules', spend: 'Spend', settings: 'Settings' },
   navigation: 'Parts of this page',
-  missing: 'This part of the page did not load. Load the page again.',
   loading: 'Loading …',
   again: 'Try again',
   close: 'Close',

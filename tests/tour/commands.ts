@@ -181,6 +181,7 @@ const rest: Line[] = [
   [calls(['app_run', { workspace: 'demo', command: server, keep: true }]), /Run this until it is stopped/],
   ['yes always for command', /It runs until/],
   ['apps', /^1: .* in demo, http/],
+  ['diff', /diff --git|^!\[|no difference|HEAD~1/],
   ['app log', /^node -e [\s\S]*\nhere/],
   ['preview', /opens the app in demo on one device in your network, once|this machine is in no network/],
   ['app stop', /Stopped node -e/],

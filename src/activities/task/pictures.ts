@@ -92,6 +92,8 @@ async function showsOf(
   signal: AbortSignal,
 ): Promise<Show[]> {
   const app = pagesOfApp(files);
+  // most work is no part of any page, and each look is a container
+  if (app.length === 0 && pagesOfSite(files, ['index.html']).length === 0) return [];
   const ask = (op: Parameters<typeof kennel.workspaceOp>[1]) =>
     kennel.workspaceOp(workspaceOf(config, task), { ...op, ...worktreeOption(task) }, { signal });
   const listed = await ask({ op: 'list', path: '.', depth: DEPTH, limit: MOST_ENTRIES });
@@ -139,7 +141,7 @@ async function picturesOn(
         missing: async () => 'Nothing listens there.',
       }),
     };
-    const urls = shown.map((page) => `http://localhost:${app.appPort}${page[side]}`);
+    const urls = shown.map((page) => ({ url: `http://localhost:${app.appPort}${page[side]}` }));
     const found = await browsers.picturesOf(owner, { workspace: app.workspace }, urls, signal);
     for (const [at, picture] of found.entries()) if (picture) pictures.set(shown[at]!.page, picture);
     return pictures;

@@ -89,7 +89,7 @@ export async function resultOf(
           () => ({ tests: null, untested: 'their container could not be started' }),
         )
       : { tests: null };
-  const pictures = state === 'completed' && task.race_id === null ? await picturesOf(deps, task, changes) : [];
+  const pictures = state === 'completed' ? await picturesOf(deps, task, changes) : [];
   // its branch stays
   if (task.worktree) await afterAll<unknown>(leaveWorktree, () => null);
   return { summary: reason, changes, said, ...tested, ...(pictures.length > 0 && { pictures }) };

@@ -125,11 +125,14 @@ export function reportText(report: Report, say: Say = english): string {
   return parts.filter(Boolean).join('\n\n');
 }
 
+/** The name of a file or page where markup would be read. */
+export const captionOf = (name: string): string => inline(name, 80).replace(/[^\p{L}\p{N}/._ -]/gu, '?');
+
 /** Channels send these as pictures, with what stands in the brackets. */
 const picturesText = (pictures: readonly PagePicture[], say: Say): string =>
   pictures
     .flatMap(({ page, ...taken }) => {
-      const name = inline(page, 80).replace(/[^\p{L}\p{N}/._ -]/gu, '?');
+      const name = captionOf(page);
       const shown = (when: 'before' | 'after' | 'same', id: string) =>
         `![${say('report.picture', { when, page: name })}](attachment:${id})`;
       const { before, after } = taken;

@@ -2,7 +2,7 @@ import { moneyText, tokensText } from '../model/price-book.ts';
 import { inline } from '../text/foreign-text.ts';
 import { sayAgain } from '../texts/again.ts';
 import { english, type Say } from '../texts/say.ts';
-import { duration, type Report, verdictHeadline } from './report.ts';
+import { captionOf, duration, type Report, verdictHeadline } from './report.ts';
 
 /** Several tasks that began together, side by side. */
 
@@ -40,7 +40,17 @@ export function allOverText(
   });
   const count = attempts.length;
   const head = kind === 'race' ? say('race.all', { count, workspace, goal }) : say('split.all', { count, workspace });
-  return [head, lines.join('\n'), kind === 'race' ? choiceText(attempts, say) : mergeText(attempts, say)]
+  const pictures = attempts.flatMap(({ result }, at) =>
+    (result.pictures ?? []).flatMap(({ page, after }) =>
+      after ? [`![${at + 1}: ${captionOf(page)}](attachment:${after})`] : [],
+    ),
+  );
+  return [
+    head,
+    lines.join('\n'),
+    kind === 'race' ? choiceText(attempts, say) : mergeText(attempts, say),
+    pictures.join('\n'),
+  ]
     .filter(Boolean)
     .join('\n\n');
 }

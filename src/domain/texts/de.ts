@@ -655,6 +655,7 @@ export const de: Translation = {
     '`ship` stellt einen Pull Request des Projekts und beobachtet ihn bis zum Merge, `ship and merge when green` mergt ihn auch; `ship status`, `ship merge` und `ship stop` gelten dem offenen',
   'helps.take':
     '`take` mit der Datei von `fetch hand-over` führt eine Sitzung von Claude Code oder Codex weiter, die auf deinem Computer begann, `take: …` mit Worten für den Agenten; `give` bringt die Sitzung der letzten Aufgabe dorthin, `give 2` die von Aufgabe 2',
+  'helps.diff': '`diff` zeigt als Bilder, was noch nicht committet ist, sonst den neuesten Commit',
   'helps.apps':
     '`apps` zeigt, was noch läuft, mit Adresse; `app log` zeigt die Ausgabe, `app stop` beendet es, `preview` macht einen Link für dein Handy',
   'helps.remind':

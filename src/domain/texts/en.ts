@@ -653,6 +653,7 @@ export const en = {
     '`ship` makes a pull request of the project and watches it to its merge, `ship and merge when green` merges it, too; `ship status`, `ship merge` and `ship stop` are about the one that is open',
   'helps.take':
     '`take` with the file of `fetch hand-over` goes on with a session of Claude Code or Codex that began on your computer, `take: …` with words for its agent; `give` brings the session of the latest task there, `give 2` that of task 2',
+  'helps.diff': '`diff` shows what is not committed, or the newest commit, as pictures',
   'helps.apps':
     '`apps` lists what was left running, with its address; `app log` shows what it prints, `app stop` ends it, `preview` makes a link for your phone',
   'helps.remind': '`remind me to stretch in 20 minutes` or `remind me at 9:00 tomorrow to call Ann` says it then, once',

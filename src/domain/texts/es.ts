@@ -635,6 +635,7 @@ export const es: Translation = {
     '`ship` crea un pull request del proyecto y lo vigila hasta que se fusione, `ship and merge when green` además lo fusiona; `ship status`, `ship merge` y `ship stop` son para el que está abierto',
   'helps.take':
     '`take` con el archivo de `fetch hand-over` sigue una sesión de Claude Code o Codex que empezó en tu ordenador, `take: …` con palabras para su agente; `give` lleva allí la sesión de la última tarea, `give 2` la de la tarea 2',
+  'helps.diff': '`diff` muestra en imágenes lo que aún no está en un commit, o el último commit',
   'helps.apps':
     '`apps` muestra lo que quedó en marcha, con su dirección; `app log` muestra lo que imprime, `app stop` lo termina, `preview` crea un enlace para tu móvil',
   'helps.remind':

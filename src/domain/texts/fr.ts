@@ -654,6 +654,7 @@ export const fr: Translation = {
     '`ship` crée une pull request du projet et la surveille jusqu’à sa fusion, `ship and merge when green` la fusionne aussi ; `ship status`, `ship merge` et `ship stop` concernent celle qui est ouverte',
   'helps.take':
     '`take` avec le fichier de `fetch hand-over` continue une session de Claude Code ou Codex commencée sur ton ordinateur, `take: …` avec des mots pour son agent ; `give` y apporte la session de la dernière tâche, `give 2` celle de la tâche 2',
+  'helps.diff': '`diff` montre en images ce qui n’est pas encore dans un commit, sinon le dernier commit',
   'helps.apps':
     '`apps` liste ce qui tourne encore, avec son adresse ; `app log` montre ce que ça affiche, `app stop` l’arrête, `preview` crée un lien pour ton téléphone',
   'helps.remind':

@@ -614,6 +614,7 @@ export const hi: Translation = {
     '`ship` प्रोजेक्ट की पुल रिक्वेस्ट बनाकर मर्ज होने तक उस पर नज़र रखता है, `ship and merge when green` उसे मर्ज भी करता है; `ship status`, `ship merge` और `ship stop` खुली वाली के लिए हैं',
   'helps.take':
     '`take`, `fetch hand-over` की फ़ाइल के साथ, आपके कंप्यूटर पर शुरू हुआ Claude Code या Codex का सत्र आगे बढ़ाता है, `take: …` एजेंट के लिए शब्दों के साथ; `give` पिछले काम का सत्र वहाँ ले जाता है, `give 2` काम 2 का',
+  'helps.diff': '`diff` वह बदलाव तस्वीरों में दिखाता है जो अभी commit नहीं हुआ, या सबसे नया commit',
   'helps.apps':
     '`apps` चलते हुए ऐप उनके पते के साथ दिखाता है; `app log` उनका आउटपुट दिखाता है, `app stop` बंद करता है, `preview` आपके फ़ोन के लिए लिंक बनाता है',
   'helps.remind':

@@ -636,6 +636,7 @@ export const pt: Translation = {
     '`ship` cria um pull request do projeto e acompanha até o merge, `ship and merge when green` também faz o merge; `ship status`, `ship merge` e `ship stop` são para o que está aberto',
   'helps.take':
     '`take` com o arquivo de `fetch hand-over` continua uma sessão do Claude Code ou do Codex que começou no seu computador, `take: …` com palavras para o agente; `give` leva para lá a sessão da última tarefa, `give 2` a da tarefa 2',
+  'helps.diff': '`diff` mostra em imagens o que ainda não está em um commit, ou o último commit',
   'helps.apps':
     '`apps` mostra o que ficou rodando, com o endereço; `app log` mostra a saída, `app stop` encerra, `preview` cria um link para o seu celular',
   'helps.remind':

@@ -1,11 +1,11 @@
 import { useState } from 'preact/hooks';
 import type { ItemRecord } from '../../contracts/records.ts';
 import { stepInWords } from '../../domain/chat/words/step-words.ts';
+import { looksLikeDiff } from '../../domain/text/diff.ts';
 import { AttachmentLink, AttachmentPicture } from '../shared/elements/attachment.tsx';
 import { Icon } from '../shared/elements/icons.tsx';
 import { bytes, clock, duration } from '../shared/figures.ts';
 import { memo } from '../shared/store.ts';
-import { looksLikeDiff } from '../shared/text/diff.ts';
 import { Diff } from '../shared/text/diff-view.tsx';
 import { Markdown } from '../shared/text/markdown-view.tsx';
 import { texts } from '../texts.ts';

@@ -1,6 +1,7 @@
 import { useEffect, useRef, useState } from 'preact/hooks';
 import type { OwnerQuestion } from '../../contracts/owner.ts';
 import { ApiError } from '../../domain/api-error.ts';
+import { looksLikeDiff } from '../../domain/text/diff.ts';
 import { Icon } from '../shared/elements/icons.tsx';
 import { Ago, ChatLink, Tag, tell } from '../shared/elements/parts.tsx';
 import { linkTo } from '../shared/route.ts';
@@ -8,7 +9,6 @@ import { useSeen } from '../shared/seen.ts';
 import { call, reasonOf, send } from '../shared/server/http.ts';
 import { now } from '../shared/server/resource.ts';
 import { memo } from '../shared/store.ts';
-import { looksLikeDiff } from '../shared/text/diff.ts';
 import { Diff } from '../shared/text/diff-view.tsx';
 import { texts } from '../texts.ts';
 

@@ -1,10 +1,10 @@
 import { useEffect, useRef, useState } from 'preact/hooks';
 import type { TaskLog } from '../../contracts/owner.ts';
+import { looksLikeDiff } from '../../domain/text/diff.ts';
 import { Icon } from '../shared/elements/icons.tsx';
 import { Problem, useAlive } from '../shared/elements/parts.tsx';
 import { call, reasonOf } from '../shared/server/http.ts';
 import { memo } from '../shared/store.ts';
-import { looksLikeDiff } from '../shared/text/diff.ts';
 import { Diff } from '../shared/text/diff-view.tsx';
 import { Markdown } from '../shared/text/markdown-view.tsx';
 import { texts } from '../texts.ts';

@@ -87,7 +87,7 @@ export const appTools: Tool[] = [
     dangerOf: ({ action }) => (action === 'preview' ? 'MODERATE' : 'SAFE'),
     schema: z.strictObject({
       action: z.enum(['list', 'log', 'stop', 'preview']).default('list'),
-      app: text(100).min(1).optional().describe('Its number in the list, or its workspace, if there are several'),
+      app: text(100).min(1).optional().describe('Its number in the list, or workspace'),
       lines: z.int().min(1).max(2000).default(100),
     }),
     summarise: (args) => args.action,

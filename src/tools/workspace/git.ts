@@ -1,7 +1,12 @@
 import { z } from 'zod';
-import { KEY } from '../../contracts/workspace-ops.ts';
+import { pictureFor } from '../../adapters/pictures.ts';
+import { KEY, type WorkspaceAnswer } from '../../contracts/workspace-ops.ts';
 import { signedOff } from '../../domain/chat/words/sign-off.ts';
+import { captionOf } from '../../domain/tasks/report.ts';
 import { branchProblem } from '../../domain/tasks/workspace-names.ts';
+import { diffPages, PHONE_WIDTH } from '../../domain/text/diff-picture.ts';
+import { conversationOf } from '../../store/chats/conversation-start.ts';
+import { attachmentId, saveAttachment } from '../../store/chats/messages/attachments.ts';
 import { findTask, taskNumbers } from '../../store/kennel/tasks/tasks.ts';
 import { intentOf, noteIntent } from '../../store/kennel/workspaces/call-output.ts';
 import { signatureOf } from '../../store/kennel/workspaces/signatures.ts';
@@ -35,6 +40,46 @@ const revision = text(200).refine(
   'must be a commit, a branch or a tag',
 );
 
+/** Pictures of a difference, one for each file; null when none can be taken. */
+async function picturesOfDiff({ ok, output }: WorkspaceAnswer, context: ToolContext): Promise<ToolOutcome | null> {
+  const { browsers, callId, threadId, db, config, signal } = context;
+  const { pages, left } = diffPages(output);
+  if (!ok || pages.length === 0 || !browsers || config.FETCH_BROWSER_SLOTS === 0) return null;
+  if (!(await browsers.isBuilt())) return null;
+  const owner = {
+    key: `${callId}/pictures`,
+    conversation: await conversationOf(db, threadId),
+    rules: async () => [],
+    apps: () => {
+      throw new Error('A picture of a difference needs no app.');
+    },
+  };
+  const drawn = pages.map(({ html }) => ({ html, width: PHONE_WIDTH }));
+  const taken = await browsers.picturesOf(owner, { workspace: null }, drawn, signal);
+  const lines: string[] = [];
+  for (const [at, { path }] of pages.entries()) {
+    const data = taken[at];
+    if (!data) continue;
+    const id = attachmentId(callId, 'diff', String(at));
+    const preview = await pictureFor(data);
+    const file = {
+      id,
+      threadId,
+      kind: 'image',
+      mime: 'image/png',
+      name: 'diff.png',
+      data,
+      preview,
+      text: null,
+    } as const;
+    await saveAttachment(db, file);
+    lines.push(`![${captionOf(path)}](attachment:${id})`);
+  }
+  if (lines.length === 0) return null;
+  const more = left > 0 ? [`${left} more ${left === 1 ? 'file differs' : 'files differ'}.`] : [];
+  return { ok: true, output: [...lines, ...more].join('\n') };
+}
+
 export const gitTools: Tool[] = [
   defineTool({
     ...common,
@@ -60,19 +105,26 @@ export const gitTools: Tool[] = [
     reads: ['command'],
     sends: [],
     description:
-      'Show what is not committed yet, what is staged, or everything since a commit, branch or tag (against).',
+      'Show what is not committed, what is staged, or all since a commit, branch or tag (against). picture: for a phone.',
     danger: 'SAFE',
     schema: z.strictObject({
       path: pathArgument(false).optional(),
       staged: z.boolean().default(false),
       against: revision.optional(),
+      picture: z.boolean().default(false),
       workspace: workspaceArgument,
     }),
-    run: ({ workspace, ...args }, context) =>
+    run: ({ workspace, picture, ...args }, context) =>
       inWorkspace(
         context,
         workspace,
-        async (at) => outcomeOf(await operate(at, { op: 'git-diff', ...args }, context), at),
+        async (at) => {
+          const compared = await operate(at, { op: 'git-diff', ...args }, context);
+          if (!picture || !compared.ok) return outcomeOf(compared, at);
+          const isSame = compared.data?.length === 0 && !args.staged && args.against === undefined;
+          const last = isSame ? await operate(at, { op: 'git-diff', ...args, against: 'HEAD~1' }, context) : compared;
+          return (await picturesOfDiff(last, context)) ?? outcomeOf(last, at);
+        },
         {},
       ),
   }),

@@ -198,6 +198,17 @@ describe.skipIf(NO_DOCKER)('the browser in a chat', () => {
       '',
     );
     expect(execFileSync('docker', ['ps', '-aq', '--filter', 'label=fetch.copy']).toString()).toBe('');
+
+    const { thread_id: thread } = await findTask(app, id);
+    await app.say(thread, 'project pages');
+    await app.say(thread, 'diff');
+    const said = await until('the newest commit is shown', async () => {
+      const { items } = await app.detail(thread);
+      return items.findLast(({ kind, detail }) => kind === 'agent_message' && detail?.startsWith('![a.css]'))?.detail;
+    });
+    const { data } = (await bytesOfAttachment(app.store.db, thread, /attachment:(\w+)/.exec(said)![1]!))!;
+    expect(await sharp(data).metadata()).toMatchObject({ format: 'png', width: 840 });
+    if (process.env.FETCH_TEST_PICTURE) writeFileSync(process.env.FETCH_TEST_PICTURE, data);
   }, 300_000);
 
   it('pictures a project with a server of its own as it is started', async () => {

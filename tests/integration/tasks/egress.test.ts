@@ -153,10 +153,9 @@ describe('a task whose package manager wants a registry', () => {
     await asked(second.id);
     await app.say(first.thread, 'no');
     const third = await startTask(app, CI, { workspace: 'node-app', thread: first.thread });
-    await until(
-      'they are over',
-      async () => (await findTask(app, second.id)).ended_at && (await findTask(app, third.id)).ended_at,
-    );
+    // its report comes after its end
+    await inState(app, third.id, 'failed', 120_000);
+    expect((await findTask(app, second.id)).ended_at).not.toBeNull();
     expect([(await questionsOf(second.id)).length, await questionsOf(third.id)]).toEqual([1, []]);
     expect(JSON.stringify(await linesOf(app, third.id))).toContain('Not allowed by the person');
     await app.say(first.thread, 'egress');

@@ -149,6 +149,16 @@ describe('attempts that are over', () => {
     expect(allOverText('race', [attempt({}, []), attempt({}, [])], 'shop')).toMatch(/None of them changed anything/);
   });
 
+  it('are shown as pictures of what each made of a page', () => {
+    const [one, two] = [attempt({}, [file('a.css')]), attempt({}, [file('a.css')])];
+    const pictured = (of: Attempt, after: string): Attempt => ({
+      ...of,
+      result: { ...of.result, pictures: [{ page: 'index.html', before: 'att_0', after }] },
+    });
+    const text = allOverText('race', [pictured(one, 'att_1'), pictured(two, 'att_2')], 'shop');
+    expect(text.split('\n\n').at(-1)).toBe('![1: index.html](attachment:att_1)\n![2: index.html](attachment:att_2)');
+  });
+
   it('say which files more than one part changed', () => {
     const text = allOverText('split', [attempt({}, [file('a.ts')]), attempt({}, [file('a.ts'), file('b.ts')])], 'shop');
     expect(text).toContain('Changed by more than one: `a.ts`.');

@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest';
 import type { LogLine } from '../../../src/contracts/kennel.ts';
+import { diffLines, looksLikeDiff } from '../../../src/domain/text/diff.ts';
 import { ago, bytes, duration, money, tokens } from '../../../src/page/shared/figures.ts';
 import { backoffMs } from '../../../src/page/shared/server/sse.ts';
 import { found, stateOf, type ThreadSummary } from '../../../src/page/shared/summaries.ts';
-import { diffLines, looksLikeDiff } from '../../../src/page/shared/text/diff.ts';
 import { niceStep, plotOf } from '../../../src/page/spend/plot.ts';
 import { NO_LOG, withLines } from '../../../src/page/tasks/log-entries.ts';
 

@@ -48,6 +48,7 @@ import { parseShip } from '../../../src/domain/chat/words/ship-words.ts';
 import { parseSignOff } from '../../../src/domain/chat/words/sign-off.ts';
 import {
   parseApp,
+  parseDiff,
   parseScheduleRemoval,
   parseTaskStart,
   parseUndo,
@@ -130,6 +131,7 @@ const COMMANDS: Record<string, Parser> = {
     read: parseGroupOrder,
     seeds: ['answer in Family', '/answer everything in Family for everyone', 'stop answering in Family'],
   },
+  parseDiff: { read: parseDiff, seeds: ['diff', 'show the diff'] },
   parseApp: { read: parseApp, seeds: ['apps', 'stop app-1a2b3c', 'log app-1a2b3c', 'preview 2'] },
   parseScheduleRemoval: { read: parseScheduleRemoval, seeds: ['schedules remove nightly', 'cron remove nightly'] },
   toolsInWords: { read: toolsInWords, seeds: ['undo', 'apps', 'clone https://example.com/x'] },

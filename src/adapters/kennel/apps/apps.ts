@@ -116,6 +116,7 @@ export class Apps {
    * not listen, or this machine is in no network.
    */
   async link(id: string): Promise<{ url: string; until: number } | null> {
+    await this.settled(id, PORT_MS, AbortSignal.timeout(2 * PORT_MS));
     const preview = this.previews.get(id);
     const [address] = addressesInNetworks();
     if (!preview?.reached || preview.appPort === null || address === undefined) return null;

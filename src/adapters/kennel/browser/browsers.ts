@@ -76,12 +76,12 @@ export interface Browsers {
   /** What the window shows of the page or all of it, as PNG, or the page as PDF. @throws NoBrowser @throws BrowserFailed */
   picture(owner: BrowserOwner, options: Omit<BrowserRun, 'opens' | 'bail'> & { form: PictureForm }): Promise<Buffer>;
   /**
-   * Pictures of these addresses, as PNG, by a browser that ends with the call; null for a page that does not load.
+   * Pictures of these pages, as PNG, by a browser that ends with the call; null for a page that does not load.
    */
   picturesOf(
     owner: BrowserOwner,
     subject: BrowserSubject,
-    pages: readonly string[],
+    pages: readonly PicturedPage[],
     signal: AbortSignal,
   ): Promise<Array<Buffer | null>>;
   /** Whether the image is there. Begins to build it where it is not. */
@@ -91,6 +91,9 @@ export interface Browsers {
   /** Closes the ways out, at the end of the process. The browsers stay. */
   closeAll(): Promise<void>;
 }
+
+/** A page at an address; or one of ours, `width` CSS pixels wide and as long as it is. */
+type PicturedPage = { url: string } | { html: string; width: number };
 
 /** The chat has no open browser. */
 export class NoBrowser extends Error {
@@ -176,15 +179,19 @@ class HostBrowsers implements Browsers {
   async picturesOf(
     owner: BrowserOwner,
     subject: BrowserSubject,
-    pages: readonly string[],
+    pages: readonly PicturedPage[],
     signal: AbortSignal,
   ): Promise<Array<Buffer | null>> {
     const options = { onProgress: () => {}, signal };
     const taken: Array<Buffer | null> = [];
     try {
       for (const page of pages) {
-        const { answers } = await this.run(owner, [['open', page], LOADED], { ...options, opens: subject, bail: true });
-        taken.push(answers[0]?.success ? await this.picture(owner, { ...options, form: 'window' }) : null);
+        const commands = 'url' in page ? [['open', page.url], LOADED] : drawn(page);
+        const { answers } = await this.run(owner, commands, { ...options, opens: subject, bail: true });
+        const isThere = 'url' in page ? answers[0]?.success : answers.every(({ success }) => success);
+        taken.push(
+          isThere ? await this.picture(owner, { ...options, form: 'html' in page ? 'page' : 'window' }) : null,
+        );
       }
       return taken;
     } finally {
@@ -337,6 +344,13 @@ class HostBrowsers implements Browsers {
     });
   }
 }
+
+/** Twice the pixels, for the screens of phones. */
+const drawn = ({ html, width }: { html: string; width: number }): BrowserCommand[] => [
+  ['set', 'viewport', String(width), '100', '2'],
+  ['open', 'about:blank'],
+  ['eval', `document.documentElement.innerHTML = ${JSON.stringify(html)}; null`],
+];
 
 function answersIn({
   code,

@@ -13,6 +13,7 @@ interface NamedTool {
     | 'undo'
     | 'cron_delete'
     | 'app_control'
+    | 'git_diff'
     | 'task_create'
     | 'task_bring'
     | 'ship'
@@ -46,6 +47,7 @@ function toolInWords(text: string): NamedTool | null {
   if (ship) return { name: 'ship', arguments: ship };
   const app = parseApp(text);
   if (app) return { name: 'app_control', arguments: app };
+  if (parseDiff(text)) return { name: 'git_diff', arguments: { picture: true } };
   // with a slash: in a sentence, the words are about something else
   const slashed = text.startsWith('/');
   const take = slashed ? parseTake(text) : null;
@@ -134,6 +136,10 @@ export function parseApp(text: string): AppOrder | null {
   const bare = /^app (log|stop)$/.exec(words);
   return bare ? { action: bare[1] as 'log' | 'stop' } : null;
 }
+
+/** What was changed, as pictures. */
+export const parseDiff = (text: string): true | null =>
+  ['diff', 'show diff', 'show the diff'].includes(plainWords(text)) || null;
 
 /** The name or number in `schedules remove NAME`. */
 export function parseScheduleRemoval(text: string): string | null {

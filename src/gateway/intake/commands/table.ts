@@ -15,7 +15,7 @@ import { preferences, signCommand } from './preferences.ts';
 import { checkCommand, egressCommand, profileCommand, project, projects } from './projects.ts';
 import { remind, removeSchedule, schedules } from './schedules.ts';
 import { choice, orderCommand, tasks, tellCommand, together } from './tasks.ts';
-import { apps, bringIn, give, ship, take, undo } from './tools.ts';
+import { apps, bringIn, diff, give, ship, take, undo } from './tools.ts';
 import { askAgain, autonomy, judged, plan, plans, rules } from './trust.ts';
 import { shareCommand, telegramCommand, trustedCommand } from './trusted.ts';
 
@@ -41,6 +41,7 @@ export const COMMANDS: readonly Command[] = [
   take,
   give,
   apps,
+  diff,
   remind,
   schedules,
   removeSchedule,

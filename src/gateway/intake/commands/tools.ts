@@ -2,7 +2,7 @@ import { parseBringIn } from '../../../domain/chat/words/bring-in.ts';
 import { plainWords } from '../../../domain/chat/words/commands.ts';
 import { parseGive, parseTake } from '../../../domain/chat/words/session-words.ts';
 import { parseShip } from '../../../domain/chat/words/ship-words.ts';
-import { parseApp, parseUndo } from '../../../domain/chat/words/tool-words.ts';
+import { parseApp, parseDiff, parseUndo } from '../../../domain/chat/words/tool-words.ts';
 import { latestBundle } from '../../../store/chats/messages/attachments.ts';
 import { type CommandContext, command } from './command.ts';
 
@@ -65,6 +65,13 @@ export const apps = command({
   help: ['helps.apps'],
   parse: parseApp,
   ownersOnly: ({ action }) => (action === 'preview' ? 'Only the owner opens a preview.' : null),
+  run: async (_, context) => toolTurn(context, context.text),
+});
+
+export const diff = command({
+  topic: 'tasks',
+  help: ['helps.diff'],
+  parse: parseDiff,
   run: async (_, context) => toolTurn(context, context.text),
 });
 

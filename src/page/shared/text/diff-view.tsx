@@ -1,6 +1,6 @@
 import type { ComponentChildren } from 'preact';
+import { type DiffLine, diffLines } from '../../../domain/text/diff.ts';
 import { memo } from '../store.ts';
-import { type DiffLine, diffLines } from './diff.ts';
 
 /** More lines than this make a browser slow; the text says that there are more. */
 const MOST_LINES = 3_000;

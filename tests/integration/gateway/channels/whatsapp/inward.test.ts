@@ -347,7 +347,7 @@ describe('a dangerous thing on WhatsApp', () => {
   const forwarded = (text: string) => ({
     proto: { extendedTextMessage: { text, contextInfo: { isForwarded: true, forwardingScore: 1 } } },
   });
-  const removal = [{ call: [['workflow_delete', { workflow: 'none' }]] }, { say: 'Outcome: $LAST' }];
+  const removal = [{ call: [['shell_run', { command: 'rm -r notes' }]] }, { say: 'It is over' }];
 
   it('is not allowed by a yes that quotes something else, is forwarded, or is of another account with the number', async () => {
     const { Tess } = people;
@@ -368,8 +368,8 @@ describe('a dangerous thing on WhatsApp', () => {
       .where('wa_sends.message_id', '=', question.id)
       .executeTakeFirstOrThrow();
     expect([state, decision]).toEqual(['open', null]);
-    await Tess.send('yes', { quoted: question.id });
-    await shown(Tess, 'Outcome:');
+    await Tess.send('no', { quoted: question.id });
+    await shown(Tess, 'It is over');
     expect(somebody.received).toEqual([]);
   });
 

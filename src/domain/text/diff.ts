@@ -7,7 +7,9 @@ export interface DiffLine {
 
 /** The lines of a unified diff. Where as many lines were removed as added, each is compared with its other half. */
 export function diffLines(diff: string): DiffLine[] {
-  const lines = linesOf(diff);
+  const all = linesOf(diff);
+  // git's note that a file ends without a line end stands between the two halves
+  const lines = all.filter(({ text }) => !text.startsWith('\\ '));
   for (let at = 0; at < lines.length; ) {
     const removed = runFrom(lines, at, 'removed');
     const added = runFrom(lines, at + removed, 'added');
@@ -18,7 +20,7 @@ export function diffLines(diff: string): DiffLine[] {
     }
     at += Math.max(1, removed + added);
   }
-  return lines;
+  return all;
 }
 
 function runFrom(lines: readonly DiffLine[], from: number, kind: DiffLine['kind']): number {
