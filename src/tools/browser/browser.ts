@@ -60,7 +60,7 @@ function sizeOf(png: Buffer): { size: string; width: number; height: number } {
   return { size: `${width} × ${height}`, width, height };
 }
 
-const howToSend = ({ id }: Pick<Screenshot, 'id'>): string =>
+const howToSend = (id: string): string =>
   `Write ![what it shows](attachment:${id}) in the answer to send it to the person.`;
 
 const browserScreenshot = defineTool({
@@ -76,11 +76,11 @@ const browserScreenshot = defineTool({
   effect: 'idempotent',
   run: ({ form }, context) =>
     inBrowser(context, async (opened) => {
-      const { size, ...picture } = await takeScreenshot(opened, context, form);
+      const { id, size, ...picture } = await takeScreenshot(opened, context, form);
       return {
         ok: true,
-        output: `A picture of the page (${size}) is stored as ${picture.id}. ${howToSend(picture)} What is on the page says browser_snapshot.`,
-        metadata: { attachment: picture.id, mime: form === 'pdf' ? PDF : PNG, ...picture },
+        output: `A picture of the page (${size}) is stored as ${id}. ${howToSend(id)} What is on the page says browser_snapshot.`,
+        metadata: { attachment: id, mime: form === 'pdf' ? PDF : PNG, ...picture },
       };
     }),
 });
@@ -127,7 +127,7 @@ const browserTest = defineTool({
           : `FAIL: ${failed.length} of ${steps.length} checks of ${hostIn({ url })}`,
         ...steps.map((each, at) => `${at + 1}. ${each.passed ? 'PASS' : 'FAIL'} ${each.step}`),
         ...(outcome.ok ? [] : [outcome.output]),
-        ...(picture ? [`A picture is stored as ${picture.id}. ${howToSend(picture)}`] : []),
+        ...(picture ? [`A picture is stored as ${picture.id}. ${howToSend(picture.id)}`] : []),
       ];
       return {
         ok: failed.length === 0,
