@@ -62,7 +62,8 @@ async function checkOnce(input: BaselineInput, decisions: Decisions): Promise<Ba
   } catch (error) {
     const { type, message } = failureOf(error);
     log.warn('a project could not be checked', { workspace, error: message });
-    await tellUnchecked(input, { why: type === 'NotFound' ? 'gone' : 'failed' }).catch(() => {});
+    // who removed a project knows that it is gone
+    if (type !== 'NotFound') await tellUnchecked(input, { why: 'failed' }).catch(() => {});
     return 'failed';
   }
 }

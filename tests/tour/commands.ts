@@ -51,11 +51,15 @@ const beginning: Line[] = [
 const projects: Line[] = [
   [calls(['workspace_create', { name: 'demo', template: 'node' }]), /Created demo/],
   ['projects', /- demo \(active/],
-  [({ github }) => `clone ${github.apiUrl.replace('/api', '')}/ann/demo.git as copy`, /Brought in copy/],
+  [
+    ({ github }) => `clone ${github.apiUrl.replace('/api', '')}/ann/demo.git as copy`,
+    /Brought in copy/,
+    /copy is ready/,
+  ],
   [({ own }) => `open ${own}`, /Copy the repository/],
   ['yes', /Brought in own/],
   ['project demo', /demo is the active project now[\s\S]*tested by/],
-  ['demo is tested by npm test', /From now on, demo is tested by `npm test`/],
+  ['demo is tested by make check', /From now on, demo is tested by `make check`/],
   ['forget how demo is tested', /That is forgotten\. Its files say/],
   ['check demo', /I check demo on a copy/, /demo is ready/],
   ['egress', /demo: nobody was asked/],
@@ -124,6 +128,8 @@ const together: Line[] = [
   ['no', /The person said no/],
   ['ship stop', /I watch the pull request #1 .* no longer/, /I watch #1 .* no longer/],
   ['take', /No session has come to this chat/],
+  ['take: go on', /No session has come to this chat/],
+  ['give', /Only sessions of Claude Code and Codex can be given|No task of Claude Code or Codex/],
   ['give 2', /Only sessions of Claude Code and Codex can be given/],
 ];
 
@@ -181,7 +187,7 @@ const rest: Line[] = [
   [calls(['app_run', { workspace: 'demo', command: server, keep: true }]), /Run this until it is stopped/],
   ['yes always for command', /It runs until/],
   ['apps', /^1: .* in demo, http/],
-  ['diff', /diff --git|^!\[|no difference|HEAD~1/],
+  ['diff', /^ask\.mjs/],
   ['app log', /^node -e [\s\S]*\nhere/],
   ['preview', /opens the app in demo on one device in your network, once|this machine is in no network/],
   ['app stop', /Stopped node -e/],
@@ -246,7 +252,9 @@ export const askingProgram = ({ folder }: World): string => join(folder('demo'),
 export function wordsOf(help: string): Array<{ words: string; like: RegExp }> {
   const lines = help.split('\n').filter((line) => !/^\d+\. /.test(line));
   const words = new Set(lines.flatMap((line) => [...line.matchAll(/`([^`]+)`/g)].map(([, said]) => said!)));
-  return [...words].map((said) => {
+  // what begins with `fetch` is typed in a shell
+  const inChat = [...words].filter((said) => !said.startsWith('fetch '));
+  return inChat.map((said) => {
     const any = said
       .replace(/[.*+?^${}()|[\]\\]/g, '\\$&')
       .replace('https://', 'https?://')

@@ -142,7 +142,11 @@ describe.skipIf(NO_DOCKER)('a tour of the tools', () => {
       wrong: [],
       doubled: [],
       pictures: 1,
-      failed: [],
+      // a session that moves is tried with the real agents
+      failed: [
+        expect.stringMatching(/^session_take: No session has come/),
+        expect.stringMatching(/^session_give: No task of Claude Code/),
+      ],
     });
   });
 });
