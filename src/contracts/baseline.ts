@@ -45,8 +45,8 @@ export interface BaselineHostActivities {
   checkProject(input: BaselineInput & { isLast?: true }): Promise<CheckFound>;
 }
 
-/** `no`: to the question `questionId`. */
-export type WhyUnchecked = { why: 'no'; questionId: string } | { why: 'failed' };
+/** `no`: to the question `questionId`. `gone`: the project is not there any more. */
+export type WhyUnchecked = { why: 'no'; questionId: string } | { why: 'gone' | 'failed' };
 
 /** Short activities on our own store, run as local activities. */
 export interface BaselineRecordActivities {

@@ -1,3 +1,4 @@
+import { endBaseline } from '../adapters/workflows.ts';
 import {
   findWorkspaces,
   folderId,
@@ -10,6 +11,7 @@ import {
 import type { Template } from '../contracts/workspace-ops.ts';
 import { sameName } from '../domain/tasks/workspace-names.ts';
 import { shareWithMakers } from '../store/chats/shares.ts';
+import { withdrawCheck } from '../store/kennel/questions/baseline-questions.ts';
 import { intentOf, noteIntent } from '../store/kennel/workspaces/call-output.ts';
 import { signatureOf } from '../store/kennel/workspaces/signatures.ts';
 import { activeWorkspace, forgetWorkspace, selectIfNone, tasksIn } from '../store/kennel/workspaces/workspaces.ts';
@@ -140,6 +142,8 @@ export async function remove(context: ToolContext, site: Site, wanted: string): 
     await noteIntent(db, callId, { deletes: name });
   }
   for (const app of await site.kennel.apps.list()) if (app.name === name) await site.kennel.apps.stop(app.id);
+  const question = await withdrawCheck(db, { host: site.host, workspace: name });
+  if (question !== null) await endBaseline(context.temporal, question);
   const kept = await trashWorkspace(site.folder, name, callId);
   await forgetWorkspace(db, site.host, name);
   if (!kept) return { ok: false, output: `The workspace ${name} is not there any more.` };

@@ -62,8 +62,7 @@ async function checkOnce(input: BaselineInput, decisions: Decisions): Promise<Ba
   } catch (error) {
     const { type, message } = failureOf(error);
     log.warn('a project could not be checked', { workspace, error: message });
-    // who removed a project knows that it is gone
-    if (type !== 'NotFound') await tellUnchecked(input, { why: 'failed' }).catch(() => {});
+    await tellUnchecked(input, { why: type === 'NotFound' ? 'gone' : 'failed' }).catch(() => {});
     return 'failed';
   }
 }

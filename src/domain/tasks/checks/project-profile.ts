@@ -175,11 +175,13 @@ export function checkQuestion({
   return [question, ...warningsAbout(own, [...registries, ...wanted])].join('\n');
 }
 
-/** Nothing was checked: a no, or something that failed. */
+/** Nothing was checked: a no, a project that is gone, or something that failed. */
 export const uncheckedText = (workspace: string, why: WhyUnchecked['why']): string =>
   why === 'no'
     ? `${workspace} stays unchecked. \`check ${workspace}\` asks again.`
-    : `${workspace} could not be checked, because its container failed again and again. \`check ${workspace}\` tries once more.`;
+    : why === 'gone'
+      ? `${workspace} could not be checked: its folder is not there any more.`
+      : `${workspace} could not be checked, because its container failed again and again. \`check ${workspace}\` tries once more.`;
 
 /** For a person who wants a check of a project of which nothing is known. */
 export const unknownText = (workspace: string): string =>

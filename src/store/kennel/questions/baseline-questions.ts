@@ -98,11 +98,13 @@ export async function tellOfCheck(
 }
 
 /**
- * The message that nothing is checked. Null where nobody wanted a check, and where the question was not answered but
- * taken back or left to expire.
+ * The message that nothing is checked. Null where nobody wanted a check, where the project was deleted here, and where
+ * the question was not answered but taken back or left to expire.
  */
 export async function tellUnchecked(db: Db, { asks, ...input }: BaselineInput & WhyUnchecked): Promise<string | null> {
   if (!asks) return null;
+  // who had a project deleted knows that it is gone
+  if (input.why === 'gone' && !(await projectProfile(db, input)).isKnown) return null;
   if (input.why === 'no') {
     const question = await db
       .selectFrom('questions')
