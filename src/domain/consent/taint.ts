@@ -132,6 +132,13 @@ export function whyAsked({ sources, asks, each }: CallTaint, say: Say = english)
 }
 
 const SOURCES_SHOWN = 3;
+/** Labels of what a person's own message brought along. */
+const BROUGHT = new Map<string, 'read.forwarded' | 'read.shared' | 'read.quoted' | 'read.bot'>([
+  ['a forwarded message', 'read.forwarded'],
+  ['a shared message', 'read.shared'],
+  ['a quoted message', 'read.quoted'],
+  ['a message of another bot', 'read.bot'],
+]);
 /** The label of a tool that names nothing that it reads. */
 const TOOL_NAME = /^[a-z]+(?:_[a-z]+)+$/;
 
@@ -139,6 +146,8 @@ const TOOL_NAME = /^[a-z]+(?:_[a-z]+)+$/;
 function readIn(sources: readonly Source[], say: Say): string[] {
   const words = sources.map(({ kind, label }) => {
     if (kind === 'page' && TOOL_NAME.test(label)) return say('read.aPage');
+    const brought = kind === 'member' && BROUGHT.get(label);
+    if (brought) return say(brought);
     if (kind === 'page' && /^(?!in )\S+ /.test(label)) return oneLine(label, 60);
     // only a page, a person and a program are named: other labels are paths, commands and names of tools
     return kind === 'page' || kind === 'member' || kind === 'client'

@@ -121,6 +121,9 @@ it('a question names what was read in words', () => {
   expect(asked('in the browser')).toContain('I have just read the page in the browser, and');
   expect(asked('issues of the workspace')).toContain('I have just read issues of the workspace, and');
   expect(asked('github_pr_create')).toContain('I have just read a page, and');
+  const said = (label: string) => whyAsked({ sources: [{ kind: 'member', label }], asks: ['command'] });
+  expect(said('a forwarded message')).toContain('I have just read a forwarded message, and');
+  expect(said('Ann')).toContain('I have just read the words of Ann, and');
 });
 
 it('every tool says what it reads and where it sends', () => {

@@ -72,7 +72,13 @@ export function heardOf(message: ReadableMessage): { text: string; heard: Heard 
   const quotes = text !== said;
   const words = ofOthers === null ? prepared!.text : '';
   const sources = [
-    ...(ofOthers === null ? [] : [memberSource(`a ${ofOthers.split(' ')[0]} message`)]),
+    ...(ofOthers === null
+      ? []
+      : [
+          memberSource(
+            ofOthers.startsWith('from ') ? 'a message of another bot' : `a ${ofOthers.split(' ')[0]} message`,
+          ),
+        ]),
     ...(quotes && (quotesOthers || author !== null) ? [memberSource('a quoted message')] : []),
   ];
   const heard = { words, ...(sources.length > 0 && { sources }) };

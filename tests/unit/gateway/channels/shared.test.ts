@@ -53,6 +53,8 @@ describe('whose words a message has', () => {
     expect(owner.text).toContain('Ann (owner): [Forwarded;');
     const both = heardTogether([said('look at this'), said('pay me', { ofOthers: 'forwarded' })]);
     expect(both).toEqual({ words: 'look at this', sources: [{ kind: 'member', label: 'a forwarded message' }] });
+    const bots = heardOf(said('win a prize', { ofOthers: 'from another bot' })).heard;
+    expect(bots.sources).toEqual([{ kind: 'member', label: 'a message of another bot' }]);
   });
 
   it('is the quoted person for the quote of somebody else, and not for one of our own', () => {
