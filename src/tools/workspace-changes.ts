@@ -19,7 +19,7 @@ import { publishNew } from './github/publish.ts';
 import type { ToolContext, ToolOutcome } from './tool.ts';
 import { AUTHOR, findWorkspace, type Opened, operate, provide, type Site } from './workspace/in-workspace.ts';
 import { noteMade } from './workspace/own-content.ts';
-import { about, dataOf, look, status } from './workspace/view.ts';
+import { about, dataOf, look, stateOf } from './workspace/view.ts';
 
 /** Creating and deleting workspaces. */
 
@@ -124,7 +124,7 @@ export async function whatIsLost(context: ToolContext, site: Site, wanted: strin
   const refused = await undeletable(context, { ...site, ...found });
   if (refused) return refused;
   await provide(context, site.kennel);
-  const { output } = await status(context, { ...site, ...found });
+  const { output } = await stateOf(context, { ...site, ...found });
   return { ok: true, output: `Delete the workspace ${output}\nIt is kept for ${TRASH_DAYS} days.` };
 }
 

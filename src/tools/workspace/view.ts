@@ -29,8 +29,8 @@ export const dataOf = (
   profile,
 });
 
-/** `my-app (TypeScript) - on feature-x - 3 modified, 1 untracked - 2 ahead`, and the hosts that its tasks may reach. */
-export async function status(context: ToolContext, at: Opened): Promise<ToolOutcome> {
+/** `my-app (TypeScript) - on feature-x - 3 modified, 1 untracked - 2 ahead` */
+export async function stateOf(context: ToolContext, at: Opened): Promise<ToolOutcome> {
   const { profile, why } = await profileOf(at, context);
   if (!profile) return { ok: false, output: why };
   await saveWorkspace(context.db, { host: at.host, name: at.name, path: at.path, profile });
@@ -54,11 +54,17 @@ export async function status(context: ToolContext, at: Opened): Promise<ToolOutc
       : ['no git repository']),
     ...tasks.map((task) => `task ${task.id} ${task.state}`),
   ];
+  return { ok: true, output: parts.join(' - '), metadata: { ...dataOf(at, profile), tasks } };
+}
+
+/** The same, with the hosts that it may reach. */
+export async function status(context: ToolContext, at: Opened): Promise<ToolOutcome> {
+  const state = await stateOf(context, at);
+  if (!state.ok) return state;
   const { text, named } = await egressText(context.db, context.config, [at]);
   return {
-    ok: true,
-    output: `${parts.join(' - ')}\n${text}`,
-    metadata: { ...dataOf(at, profile), tasks },
+    ...state,
+    output: `${state.output}\n${text}`,
     // a program of a repository chose which hosts it wants, and a name can say anything
     ...(named && { sources: [{ kind: 'command' as const, label: 'names of hosts' }] }),
   };
