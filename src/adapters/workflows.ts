@@ -109,6 +109,9 @@ const idOf = (prefix: string, text: string): string =>
     .toString(36)
     .slice(-10);
 
+/** Of the check that `by` wants. */
+export const roundOf = (by: string): string => idOf('', by);
+
 /**
  * Has a project installed and tested once, after a check of it that is under way. `by`: what wants it, so that it is
  * begun once; `round`: of a check whose workflow was lost.
@@ -123,7 +126,7 @@ export async function startBaseline(
   const input: BaselineInput = {
     ...{ host, workspace, chatId, channel, asks },
     baselineId,
-    round: 'round' in wanted ? wanted.round : idOf('', wanted.by),
+    round: 'round' in wanted ? wanted.round : roundOf(wanted.by),
     waits: {
       remindAfterMs: Math.round(config.FETCH_QUESTION_REMIND_HOURS * HOUR),
       expireAfterMs: Math.round(config.FETCH_QUESTION_EXPIRE_HOURS * HOUR),

@@ -30,7 +30,12 @@ import { suffix } from '../../domain/text/storable.ts';
 import { MINUTE } from '../../domain/time.ts';
 import { type EgressRule, ruleFor, rulesOfTask } from '../../store/kennel/egress-rules.ts';
 import { askToCheck, settleCheck, tellOfCheck } from '../../store/kennel/questions/baseline-questions.ts';
-import { keepChecked, noteFlaky, projectProfile } from '../../store/kennel/workspaces/project-profiles.ts';
+import {
+  keepChecked,
+  noteBegunCheck,
+  noteFlaky,
+  projectProfile,
+} from '../../store/kennel/workspaces/project-profiles.ts';
 import { keepTestRun } from '../../store/kennel/workspaces/test-runs.ts';
 import { tasksIn } from '../../store/kennel/workspaces/workspaces.ts';
 import type { KennelDeps } from '../activity-deps.ts';
@@ -63,6 +68,7 @@ export function createBaselineHost(deps: KennelDeps): BaselineHostActivities {
     beating(async (input: BaselineInput): Promise<O> => {
       const { config, db, kennel, gate } = deps;
       requireHeld(deps, { id: input.baselineId, host: input.host });
+      await noteBegunCheck(db, input, input.round);
       const path = workspaceOf(config, input);
       if (!(await lstat(path).catch(() => null))?.isDirectory())
         throw fail('NotFound', `The project ${input.workspace} is not there any more.`);

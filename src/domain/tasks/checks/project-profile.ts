@@ -71,6 +71,14 @@ export interface AskedCheck {
   environment: string | null;
 }
 
+/** A check that a person asked for. */
+export interface WantedCheck {
+  round: string;
+  chatId: string;
+  /** ISO 8601 */
+  at: string;
+}
+
 export const NO_PROFILE: ProjectProfile = { isKnown: false, said: {}, checked: null, flaky: [], asked: null };
 
 /**

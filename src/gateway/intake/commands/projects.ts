@@ -1,4 +1,4 @@
-import { startBaseline } from '../../../adapters/workflows.ts';
+import { roundOf, startBaseline } from '../../../adapters/workflows.ts';
 import type { Identity } from '../../../contracts/decision.ts';
 import { parseEgress } from '../../../domain/chat/words/commands.ts';
 import { parseCheck, parseProfile } from '../../../domain/chat/words/profile-words.ts';
@@ -12,7 +12,7 @@ import { groupOfChat } from '../../../store/chats/groups.ts';
 import { listShares } from '../../../store/chats/shares.ts';
 import { channelOfChat } from '../../../store/chats/threads/threads.ts';
 import { egressOfChat, revokeRules } from '../../../store/kennel/egress-rules.ts';
-import { projectProfile, sayPart } from '../../../store/kennel/workspaces/project-profiles.ts';
+import { keepWantedCheck, projectProfile, sayPart } from '../../../store/kennel/workspaces/project-profiles.ts';
 import {
   activeWorkspace,
   listWorkspaces,
@@ -117,13 +117,15 @@ export const checkCommand = command({
     const row = await projectNamed(context, name);
     if (!row) return null;
     const { tx, config, inboxId } = context;
-    const { asked } = await projectProfile(tx.now, { host: row.host, workspace: row.name });
+    const at = { host: row.host, workspace: row.name };
+    const { asked } = await projectProfile(tx.now, at);
     const open = (await openQuestions(tx.now, tx.threadId)).find(({ id }) => id === asked?.questionId);
     if (open) return `That waits for your answer:\n${open.prompt}`;
     if ((await tasksIn(tx.now, row)).length > 0)
       return `A task is at work in ${row.name}. Say \`check ${row.name}\` when it is over.`;
     const channel = await channelOfChat(tx.now, tx.chatId);
-    const check = { host: row.host, workspace: row.name, chatId: tx.chatId, channel, asks: true, by: inboxId };
+    const check = { ...at, chatId: tx.chatId, channel, asks: true, round: roundOf(inboxId) };
+    await keepWantedCheck(tx.now, at, { round: check.round, chatId: tx.chatId, at: tx.at.toISOString() });
     context.afterwards((temporal) => startBaseline(temporal, config, check));
     return `I check ${row.name} on a copy, and write what I find.`;
   },

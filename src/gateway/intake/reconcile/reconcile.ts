@@ -1,7 +1,7 @@
 import type { Client } from '@temporalio/client';
-import { startReminder } from '../../../adapters/workflows.ts';
+import { startBaseline, startReminder } from '../../../adapters/workflows.ts';
 import type { Config } from '../../../config.ts';
-import { waitingChecks } from '../../../store/kennel/questions/baseline-questions.ts';
+import { waitingChecks, wantedChecks } from '../../../store/kennel/questions/baseline-questions.ts';
 import { settledShipments } from '../../../store/kennel/shipments/shipments.ts';
 import { settledTasks } from '../../../store/kennel/tasks/tasks.ts';
 import type { Db } from '../../../store/postgres/database.ts';
@@ -32,7 +32,7 @@ const LATELY_MS = 600_000;
 const RESTS = 4;
 
 export type Reconciled = Record<
-  'turns' | 'tasks' | 'shipments' | 'checks' | 'runs' | 'schedules' | 'reminders' | 'sends' | 'stuck',
+  'turns' | 'tasks' | 'shipments' | 'checks' | 'wanted' | 'runs' | 'schedules' | 'reminders' | 'sends' | 'stuck',
   Walked
 >;
 
@@ -80,6 +80,10 @@ export function createReconcile(deps: { db: Db; temporal: Client; config: Config
     (after, limit) => waitingChecks(db, ageMs, after, limit),
     (check) => check.questionId,
   );
+  const wanted = new Walk(
+    (after, limit) => wantedChecks(db, ageMs, after, limit),
+    (check) => check.round,
+  );
   const runs = new Walk(
     (after, limit) => openRuns(db, ageMs, after, limit),
     (run) => run.id,
@@ -105,6 +109,9 @@ export function createReconcile(deps: { db: Db; temporal: Client; config: Config
       tasks: await tasks.round((task) => compareTask(deps, holdings, task)),
       shipments: await shipments.round((shipment) => compareShipment(deps, holdings, shipment)),
       checks: await checks.round((check) => compareCheck(deps, holdings, check)),
+      wanted: await wanted.round((check) =>
+        startBaseline(temporal, deps.config, { ...check, asks: true }).then(() => true),
+      ),
       runs: await runs.round((run) => compareRun(temporal, holdings, run)),
       schedules: await crons.round(scheduleComparison(deps, updated)),
       reminders: await reminders.round((reminder) => startReminder(temporal, reminder)),

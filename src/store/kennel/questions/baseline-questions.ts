@@ -122,6 +122,19 @@ export interface WaitingCheck extends Pick<BaselineInput, 'host' | 'workspace' |
   answered: boolean;
 }
 
+/** Checks that people asked for before `ageMs`, and that have not begun, in the order of their rounds. */
+export const wantedChecks = (db: Db, ageMs: number, after: string, limit: number) =>
+  db
+    .selectFrom('project_profiles as profile')
+    .innerJoin('chats', (on) => on.on(sql<boolean>`chats.id = profile.wanted->>'chatId'`))
+    .select(['profile.host', 'profile.workspace', 'chats.id as chatId', 'chats.channel'])
+    .select(sql<string>`profile.wanted->>'round'`.as('round'))
+    .where(sql<Date>`(profile.wanted->>'at')::timestamptz`, '<', new Date(Date.now() - ageMs))
+    .where(sql<string>`profile.wanted->>'round'`, '>', after)
+    .orderBy(sql`profile.wanted->>'round'`)
+    .limit(limit)
+    .execute();
+
 /** Those that were asked before `ageMs`, in the order of their ids. */
 export const waitingChecks = (db: Db, ageMs: number, after: string, limit: number): Promise<WaitingCheck[]> =>
   db

@@ -1,9 +1,11 @@
+import { sql } from 'kysely';
 import type {
   AskedCheck,
   Checked,
   Commands,
   Part,
   ProjectProfile,
+  WantedCheck,
 } from '../../../domain/tasks/checks/project-profile.ts';
 import { NO_PROFILE } from '../../../domain/tasks/checks/project-profile.ts';
 import { type Db, json, type Tx } from '../../postgres/database.ts';
@@ -30,7 +32,7 @@ export async function projectProfile(db: Db | Tx, { host, workspace }: Project):
   return { isKnown: true, said, checked, flaky, asked };
 }
 
-type Changed = { said?: string; checked?: string; flaky?: string; asked?: string | null };
+type Changed = { said?: string; checked?: string; flaky?: string; asked?: string | null; wanted?: string };
 
 async function change(db: Db | Tx, { host, workspace }: Project, changed: Changed): Promise<void> {
   await db
@@ -61,6 +63,20 @@ export async function noteFlaky(db: Db, at: Project, names: readonly string[]): 
 /** Keeps what the owner was asked to allow for a check; null once that is allowed. */
 export const keepAskedCheck = (db: Db | Tx, at: Project, asked: AskedCheck | null): Promise<void> =>
   change(db, at, { asked: asked && json(asked) });
+
+/** Keeps that a person asked for a check, until that has begun. */
+export const keepWantedCheck = (tx: Tx, at: Project, wanted: WantedCheck): Promise<void> =>
+  change(tx, at, { wanted: json(wanted) });
+
+export async function noteBegunCheck(db: Db, { host, workspace }: Project, round: string): Promise<void> {
+  await db
+    .updateTable('project_profiles')
+    .set({ wanted: null })
+    .where('host', '=', host)
+    .where('workspace', '=', workspace)
+    .where(sql`wanted->>'round'`, '=', round)
+    .execute();
+}
 
 export async function forgetProfile(db: Db | Tx, { host, workspace }: Project): Promise<void> {
   await db.deleteFrom('project_profiles').where('host', '=', host).where('workspace', '=', workspace).execute();

@@ -10,5 +10,6 @@ export async function up(db: Kysely<unknown>): Promise<void> {
       checked jsonb,
       flaky jsonb not null default '[]',
       asked jsonb,
+      wanted jsonb,
       primary key (host, workspace))`.execute(db);
 }

@@ -5,7 +5,7 @@ import type { MergeRule, ShipmentState } from '../../../contracts/shipment.ts';
 import type { LimitKind, TaskState } from '../../../contracts/task.ts';
 import type { ConcludedChanges, Profile } from '../../../contracts/workspace-ops.ts';
 import type { Check } from '../../../domain/shipping/checks.ts';
-import type { AskedCheck, Checked, Commands } from '../../../domain/tasks/checks/project-profile.ts';
+import type { AskedCheck, Checked, Commands, WantedCheck } from '../../../domain/tasks/checks/project-profile.ts';
 import type { TestRun, Verdict } from '../../../domain/tasks/checks/verdict.ts';
 import type { PagePicture } from '../../../domain/tasks/report.ts';
 import type { Created, Defaulted, Json, NullableJson } from '../columns.ts';
@@ -336,6 +336,8 @@ interface ProjectProfileTable {
   flaky: Defaulted<string[]>;
   /** the last question whether it may be checked, while nobody has said yes to it */
   asked: NullableJson<AskedCheck>;
+  /** the last check that a person asked for, until it begins */
+  wanted: NullableJson<WantedCheck>;
 }
 export interface KennelDatabase {
   own_content: OwnContentTable;
