@@ -102,7 +102,7 @@ describe('a task whose package manager wants a registry', () => {
       .executeTakeFirstOrThrow();
     expect(listed).toMatchObject({
       output: expect.stringContaining(`may reach ${npm.at} (this project)`),
-      sources: [{ kind: 'command' }],
+      sources: expect.arrayContaining([expect.objectContaining({ label: 'names of hosts' })]),
     });
     await app.say(first.thread, `egress remove ${npm.at}`);
     const third = await startTask(app, IN_APP, { workspace: 'installs', thread: first.thread });
