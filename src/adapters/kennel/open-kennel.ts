@@ -228,7 +228,8 @@ class HostKennel implements OpenKennel {
         : command.env;
       if (!command.hosts?.length) {
         const files = command.base === undefined ? {} : { files: await copyOf(command.workspace!, command.base) };
-        const argv = command.gate === undefined ? command.argv : throughGate(command.argv);
+        const reachesOut = command.environment && command.gate !== undefined;
+        const argv = reachesOut ? throughGate(command.argv) : command.argv;
         return await runCommand(
           { ...context, image },
           { ...command, argv, env, ...files, ...(fetched !== null && { fetched }) },
