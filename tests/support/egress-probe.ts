@@ -16,6 +16,8 @@ export interface Attempt {
   port?: number;
   /** sent one after the other, each when something came back, or a moment later */
   send?: string[];
+  /** of one that works: so many answers come, in their time */
+  answers?: number;
 }
 
 export interface Outcome {
@@ -29,11 +31,15 @@ export interface Outcome {
 const AT_ONCE = 60;
 /** Requests for hosts without a rule are held: a program that waits no longer is answered nothing. */
 const PATIENCE_MS = 700;
+const ANSWERS_MS = 30_000;
 const MOMENT_MS = 100;
 
 const SOCKETS = '/run/fetch/gate';
 
-function exchange(options: NetConnectOpts, send: readonly string[]): Promise<Omit<Outcome, 'what'>> {
+const statusesIn = (said: string): number[] =>
+  [...said.matchAll(/^HTTP\/1\.[01] (\d{3})/gm)].map(([, code]) => Number(code));
+
+function exchange(options: NetConnectOpts, send: readonly string[], answers = 0): Promise<Omit<Outcome, 'what'>> {
   return new Promise((resolve) => {
     const socket = connect(options);
     let said = '';
@@ -47,7 +53,7 @@ function exchange(options: NetConnectOpts, send: readonly string[]): Promise<Omi
       later = setTimeout(next, MOMENT_MS);
     };
     let later: NodeJS.Timeout | undefined;
-    const end = setTimeout(() => socket.destroy(), PATIENCE_MS);
+    const end = setTimeout(() => socket.destroy(), answers > 0 ? ANSWERS_MS : PATIENCE_MS);
     socket.once('connect', () => {
       connected = true;
       next();
@@ -55,13 +61,14 @@ function exchange(options: NetConnectOpts, send: readonly string[]): Promise<Omi
     socket.on('data', (chunk) => {
       said += chunk;
       next();
+      if (answers > 0 && statusesIn(said).length >= answers) socket.destroy();
     });
     socket.on('error', () => {});
     socket.once('close', () => {
       clearTimeout(end);
       clearTimeout(later);
       resolve({
-        statuses: [...said.matchAll(/^HTTP\/1\.[01] (\d{3})/gm)].map(([, code]) => Number(code)),
+        statuses: statusesIn(said),
         reached: connected && !('path' in options),
       });
     });
@@ -88,8 +95,8 @@ async function asked(host: string, port: number): Promise<boolean> {
   );
 }
 
-async function tried({ via, host = '', port = 0, send = [] }: Attempt): Promise<Omit<Outcome, 'what'>> {
-  if (via === 'egress' || via === 'model') return await exchange({ path: `${SOCKETS}/${via}.sock` }, send);
+async function tried({ via, host = '', port = 0, send = [], answers }: Attempt): Promise<Omit<Outcome, 'what'>> {
+  if (via === 'egress' || via === 'model') return await exchange({ path: `${SOCKETS}/${via}.sock` }, send, answers);
   if (via === 'tcp') return await exchange({ host, port }, send);
   if (via === 'udp') return { statuses: [], reached: await datagram(host, port) };
   if (via === 'nameserver') return { statuses: [], reached: await asked(host, port) };

@@ -152,6 +152,7 @@ async function inContainer(
     {
       what: 'works: tunnel',
       via: 'egress',
+      answers: 2,
       send: [
         `CONNECT ${place.allowed.tunnel} HTTP/1.1\r\nHost: x\r\n\r\n`,
         `GET ${MARK}/tunnel HTTP/1.1\r\nHost: ${place.allowed.tunnel}\r\n\r\n`,
@@ -160,6 +161,7 @@ async function inContainer(
     {
       what: 'works: plain',
       via: 'egress',
+      answers: 1,
       send: [`GET http://${place.allowed.plain}${MARK}/plain HTTP/1.1\r\nHost: ${place.allowed.plain}\r\n\r\n`],
     },
   ];
