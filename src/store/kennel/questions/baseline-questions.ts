@@ -139,7 +139,17 @@ export const wantedChecks = (db: Db, ageMs: number, after: string, limit: number
 export const waitingChecks = (db: Db, ageMs: number, after: string, limit: number): Promise<WaitingCheck[]> =>
   db
     .selectFrom('project_profiles as profile')
-    .innerJoin('questions as question', (on) => on.on(sql<boolean>`question.id = profile.asked->>'questionId'`))
+    // one look by the id for each of the few profiles; a join may read all questions
+    .innerJoinLateral(
+      (e) =>
+        e
+          .selectFrom('questions')
+          .select(['id', 'chat_id', 'state', 'decision', 'asked_at'])
+          .where(sql<boolean>`id = profile.asked->>'questionId'`)
+          .limit(1)
+          .as('question'),
+      (on) => on.onTrue(),
+    )
     .innerJoin('chats', 'chats.id', 'question.chat_id')
     .select(['profile.host', 'profile.workspace', 'question.id as questionId', 'chats.id as chatId', 'chats.channel'])
     .select(sql<boolean>`question.state = 'answered'`.as('answered'))
