@@ -128,7 +128,8 @@ const together: Line[] = [
   ['no', /The person said no/],
   ['ship stop', /I watch the pull request #1 .* no longer/, /I watch #1 .* no longer/],
   ['take', /No session has come to this chat/],
-  ['take: go on', /No session has come to this chat/],
+  // without a file these are words like all others
+  ['take: go on', /I know only a few sentences/],
   ['give', /Only sessions of Claude Code and Codex can be given|No task of Claude Code or Codex/],
   ['give 2', /Only sessions of Claude Code and Codex can be given/],
 ];
