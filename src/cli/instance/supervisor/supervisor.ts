@@ -96,7 +96,7 @@ interface Program {
   /** set while it waits for its next start */
   timer: NodeJS.Timeout | null;
   backoffMs: number;
-  /** the process that runs, or ran last, has done its work */
+  /** the process that runs, or ran last, became ready */
   wasReady: boolean;
   stopping: boolean;
 }

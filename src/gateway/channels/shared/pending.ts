@@ -62,6 +62,10 @@ export interface PendingMessage {
   drop(): void;
 }
 
+/** The label of text that somebody else wrote, such as `a forwarded message`. */
+export const labelOf = (ofOthers: string): string =>
+  ofOthers.startsWith('from ') ? 'a message of another bot' : `a ${ofOthers.split(' ')[0]} message`;
+
 type ReadableMessage = Pick<PendingMessage, 'author' | 'by' | 'prepared' | 'quoted' | 'quotesOthers' | 'ofOthers'>;
 
 /** A message as the model reads it, and whose words it has. In a group only the owner's words count as the person's. */
@@ -72,13 +76,7 @@ export function heardOf(message: ReadableMessage): { text: string; heard: Heard 
   const quotes = text !== said;
   const words = ofOthers === null ? prepared!.text : '';
   const sources = [
-    ...(ofOthers === null
-      ? []
-      : [
-          memberSource(
-            ofOthers.startsWith('from ') ? 'a message of another bot' : `a ${ofOthers.split(' ')[0]} message`,
-          ),
-        ]),
+    ...(ofOthers === null ? [] : [memberSource(labelOf(ofOthers))]),
     ...(quotes && (quotesOthers || author !== null) ? [memberSource('a quoted message')] : []),
   ];
   const heard = { words, ...(sources.length > 0 && { sources }) };

@@ -29,7 +29,7 @@ import { IntakeError } from '../../../intake/intake.ts';
 import type { AnsweredMessage } from '../../../intake/message.ts';
 import { ChatBatcher } from '../../shared/batcher.ts';
 import { noteJoined, noteLeft, noteOwnerLeft, noteRenamed } from '../../shared/groups.ts';
-import { memberSource, type PendingMessage, questionOf } from '../../shared/pending.ts';
+import { labelOf, memberSource, type PendingMessage, questionOf } from '../../shared/pending.ts';
 import { createLimiter } from '../../shared/rate-limit.ts';
 import type { Sorted } from '../../shared/receiver.ts';
 import type { TelegramApi } from '../api.ts';
@@ -323,7 +323,7 @@ export class TelegramSorter {
     const it = decode(message, bot.id);
     const group = message.chat.type !== 'private';
     const owner = (await telegramPerson(db, it.user.id))?.role === 'owner';
-    const others = group && !owner ? it.user.name : it.ofOthers ? 'a forwarded message' : null;
+    const others = group && !owner ? it.user.name : it.ofOthers ? labelOf(it.ofOthers) : null;
     const meant = (text: string) =>
       meantForUs({ ...it, message: { ...message, text }, text }, bot, this.afterCallIn(at)) ?? text;
     const amended = await amendInput(

@@ -5,7 +5,7 @@ import { type Amended, amendInput } from '../../../../store/turns/amend.ts';
 import type { Heard } from '../../../../store/turns/steps/transcript.ts';
 import type { Forms } from '../../../../store/whatsapp/contacts.ts';
 import { type Handled, markHandled, received, replaceContent } from '../../../../store/whatsapp/inbox.ts';
-import { memberSource } from '../../shared/pending.ts';
+import { labelOf, memberSource } from '../../shared/pending.ts';
 import type { CurrentLive, WhatsAppDeps } from '../live.ts';
 import type { Self } from './admit.ts';
 import { type Content, decodeRow, type Incoming, openedEdit } from './decode.ts';
@@ -54,8 +54,8 @@ export async function amend(
   const group = message.chat.kind === 'group';
   const owner = roleOf(message.author, self.people) === 'owner';
   const who = `${oneLine(message.name ?? '') || 'Somebody'}${group ? ` (${owner ? 'owner' : 'member'})` : ''}`;
-  const others =
-    group && !owner ? (message.name ?? 'a member') : target.message.ofOthers ? 'a forwarded message' : null;
+  const { ofOthers } = target.message;
+  const others = group && !owner ? (message.name ?? 'a member') : ofOthers ? labelOf(ofOthers) : null;
   const heard: Heard = others === null ? { words: now ?? '' } : { sources: [memberSource(others)], words: '' };
   return await amendInput(
     db,
