@@ -53,13 +53,16 @@ const phases: string[] = [];
 
 let checks = 0;
 let failedChecks = 0;
-const counted = (code: number): void => {
+const failures: string[] = [];
+const counted = (title: string, code: number): void => {
   checks += 1;
-  if (code !== 0) failedChecks += 1;
+  if (code === 0) return;
+  failedChecks += 1;
+  failures.push(title);
 };
 async function check(title: string, file: string, args: string[]): Promise<void> {
   console.log(`\n== ${title}`);
-  counted(await run(file, args));
+  counted(title, await run(file, args));
 }
 
 const results: Results[] = [];
@@ -72,8 +75,17 @@ async function tests(title: string, args: string[], mark?: string): Promise<void
   results.push(
     existsSync(file)
       ? (JSON.parse(readFileSync(file, 'utf8')) as Results)
-      : { passed: 0, failed: 1, skipped: 0, seconds: {}, worked: {}, asserted: [] },
+      : {
+          passed: 0,
+          failed: 1,
+          skipped: 0,
+          seconds: {},
+          worked: {},
+          asserted: [],
+          failures: [`${title} wrote nothing`],
+        },
   );
+  failures.push(...results.at(-1)!.failures);
   rmSync(dirname(file), { recursive: true, force: true });
   phases.push(`${title}: ${time()}`);
 }
@@ -81,7 +93,7 @@ const projects = (...names: string[]): string[] => names.flatMap((name) => ['--p
 
 async function checkCode(): Promise<void> {
   console.log('\n== Format, lint and import boundaries, beside the types');
-  const lint = run(bin('biome'), ['ci', '.', '--error-on-warnings'], '[lint]').then(counted);
+  const lint = run(bin('biome'), ['ci', '.', '--error-on-warnings'], '[lint]').then((code) => counted('Lint', code));
   // with four checkers, as by default, it takes twice the work and the memory
   await check('Types', bin('tsc'), ['--noEmit', '--checkers', '1']);
   await check('Types of the page', bin('tsc'), ['--noEmit', '-p', 'src/page']);
@@ -126,14 +138,14 @@ function checkProofs(): void {
   console.log(
     `\n== Proofs of the contract, the numbered defects and the walls\n${missing.join('\n') || 'All are there'}`,
   );
-  counted(missing.length);
+  counted('Proofs', missing.length);
 }
 
 // most of it is waiting for packages, and neither checks nor units need it
 let images: Promise<unknown> | undefined;
 async function waitForImages(): Promise<void> {
   const beside = (name: string, mark: string) =>
-    run(process.execPath, [join(root, 'scripts', name)], mark).then(counted);
+    run(process.execPath, [join(root, 'scripts', name)], mark).then((code) => counted(name, code));
   images ??= Promise.all([beside('kennel-images.ts', '[kennel]'), beside('provide-model-servers.ts', '[models]')]);
   await images;
 }
@@ -178,6 +190,8 @@ console.log(`\n== Parts\n${[...phases, `In all: ${sinceStart()}`].join('\n')}`);
 const old = oldPictures();
 if (old.length > 0)
   console.log(`\n== Pictures that are older than what they show (npm run pictures)\n${old.join('\n')}`);
+
+if (failures.length > 0) console.log(`\n== What failed\n${failures.join('\n')}`);
 
 const sum = (of: 'passed' | 'failed' | 'skipped'): number => results.reduce((all, each) => all + each[of], 0);
 const failed = sum('failed') + failedChecks;

@@ -1,7 +1,7 @@
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import type { Reporter, TestModule, Vitest } from 'vitest/node';
+import type { Reporter, SerializedError, TestModule, Vitest } from 'vitest/node';
 
 /**
  * The seconds of each test file on servers, and of the longest units, are kept in `durations.json`, for the order in
@@ -13,6 +13,8 @@ export const DURATIONS = fileURLToPath(new URL('durations.json', import.meta.url
 /** A file that nobody has measured yet: should it take minutes, it must not begin last. */
 const UNKNOWN = 60;
 const isUnit = (file: string): boolean => file.includes('tests/unit/');
+/** Of the error of a failure, with the place it came from. */
+const ERROR_LINES = 12;
 /** Shorter units are not kept: their order changes nothing. */
 const LONG_UNIT = 8;
 /** What to expect of a file, by its path from the root on. */
@@ -30,6 +32,8 @@ export interface Results {
   worked: Record<string, number>;
   /** tests that have passed and asserted something (`proofs.ts`) */
   asserted: string[];
+  /** each failure with its first error: the log of a gate may be kept only from its last lines on */
+  failures: string[];
 }
 
 /** Writes the results into the file that `--outputFile` names. */
@@ -40,7 +44,11 @@ export default class WriteResults implements Reporter {
     this.file = config.outputFile as string;
   }
 
-  onTestRunEnd(modules: readonly TestModule[], _errors: unknown, reason: 'passed' | 'interrupted' | 'failed'): void {
+  onTestRunEnd(
+    modules: readonly TestModule[],
+    errors: readonly SerializedError[],
+    reason: 'passed' | 'interrupted' | 'failed',
+  ): void {
     const tests = modules.flatMap((module) => [...module.children.allTests()]);
     const count = (state: string): number => tests.filter((test) => test.result().state === state).length;
     const [passed, failed] = [count('passed'), count('failed')];
@@ -52,7 +60,26 @@ export default class WriteResults implements Reporter {
     });
     const worked = modules.map((module) => [relative(ROOT, module.moduleId), Math.round(module.meta().worked ?? 0)]);
     const asserted = tests.filter((test) => test.result().state === 'passed' && (test.meta().assertions ?? 0) > 0);
+    const first = (of: readonly SerializedError[]): string =>
+      (of[0]?.stack ?? of[0]?.message ?? '')
+        .split('\n')
+        .filter((line) => !/^ +at .*(?:node_modules|node:)/.test(line))
+        .slice(0, ERROR_LINES)
+        .join('\n');
+    const failures = [
+      ...tests.flatMap((test) => {
+        const { state, errors: own } = test.result();
+        return state === 'failed' ? [`${relative(ROOT, test.module.moduleId)} > ${test.fullName}\n${first(own)}`] : [];
+      }),
+      ...modules.flatMap((module) =>
+        [...module.children.allSuites(), module]
+          .filter((each) => each.errors().length > 0)
+          .map((each) => `${relative(ROOT, module.moduleId)}\n${first(each.errors())}`),
+      ),
+      ...(errors.length > 0 ? [`outside of every test\n${first(errors)}`] : []),
+    ];
     const results: Results = {
+      failures,
       passed,
       failed: Math.max(failed, isWhole ? 0 : 1),
       skipped: tests.length - passed - failed,
