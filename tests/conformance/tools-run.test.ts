@@ -418,7 +418,7 @@ describe.skipIf(NO_DOCKER)('every tool of the contract', () => {
   });
   returns('workflow_list', async () =>
     expect(await call('workflow_list', { includeRuns: true }, { in: shared })).toEqual(
-      expected(/^1 workflow:\n- nightly .*1 step: workflow_list\nRuns, newest first:/, {
+      expected(/^1 routine:\n- nightly .*1 step: workflow_list\nRuns, newest first:/, {
         workflows: [expect.objectContaining({ name: 'nightly' })],
         runs: expect.arrayContaining([expect.objectContaining({ status: 'completed' })]),
       }),

@@ -190,21 +190,21 @@ const tasks: Row[] = [
 ];
 
 const routines: Row[] = [
-  row('Make a routine', 'workflow_create', { name: 'look', steps: ['workflow_list'] }, /Created workflow "look"/),
+  row('Make a routine', 'workflow_create', { name: 'look', steps: ['workflow_list'] }, /Saved the routine "look"/),
   row('Which routines are there?', 'workflow_list', { includeRuns: true }, /look/),
-  row('Run it', 'workflow_run', { workflow: 'look' }, /Started workflow "look"/, {
+  row('Run it', 'workflow_run', { workflow: 'look' }, /Started the routine "look"/, {
     besides: [/^look:/],
   }),
-  row('Call it glance', 'workflow_update', { workflow: 'look', name: 'glance' }, /Changed workflow "glance"/),
+  row('Call it glance', 'workflow_update', { workflow: 'look', name: 'glance' }, /Changed the routine "glance"/),
   row('Every morning', 'cron_create', { workflow: 'glance', schedule: '0 9 * * *' }, /Scheduled "glance"/),
   row('What runs by itself?', 'cron_list', {}, /glance/),
   row('Later, please', 'cron_update', { cron: 'glance', schedule: '0 10 * * *' }, /The schedule "glance" is now/),
   row('Not for now', 'cron_update', { cron: 'glance', enabled: false }, /is switched off/),
-  row('Now, once', 'cron_run', { cron: 'glance' }, /Started workflow "glance"/, {
+  row('Now, once', 'cron_run', { cron: 'glance' }, /Started the routine "glance"/, {
     besides: [/^glance:/],
   }),
   row('Never again', 'cron_delete', { cron: 'glance' }, /The schedule "glance" is gone/),
-  row('And no routine', 'workflow_delete', { workflow: 'glance' }, /Deleted workflow "glance"/),
+  row('And no routine', 'workflow_delete', { workflow: 'glance' }, /Deleted the routine "glance"/),
 ];
 
 const web: Row[] = [

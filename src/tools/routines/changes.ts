@@ -53,7 +53,7 @@ export const routineChanges = (lookup: Lookup, names: () => Iterable<string>): T
       if (running)
         return {
           ok: false,
-          output: `Workflow "${routine.name}" is running now (run ${running.id}). Change it after that.`,
+          output: `The routine "${routine.name}" is running now (run ${running.id}). Change it after that.`,
         };
       const chat = await chatAutonomy(db, chatId);
       const checked =
@@ -67,7 +67,7 @@ export const routineChanges = (lookup: Lookup, names: () => Iterable<string>): T
         description,
         ...(checked && { steps: checked.steps, sources }),
       });
-      if (!changed) return { ok: false, output: `A workflow "${args.name}" exists already. Choose another name.` };
+      if (!changed) return { ok: false, output: `A routine "${args.name}" exists already. Choose another name.` };
       // not refused: what a cron gives can be changed only once the workflow takes it
       const unfit = (await cronsOf(db, routine.id)).flatMap((cron) => {
         const problem = problemOfRun(changed, lookup, cron.inputs);
@@ -78,7 +78,7 @@ export const routineChanges = (lookup: Lookup, names: () => Iterable<string>): T
       return {
         ok: true,
         output: [
-          `Changed workflow "${changed.name}" (${changed.id}), which has ${steps(changed.steps.length)}.`,
+          `Changed the routine "${changed.name}" (${changed.id}), which has ${steps(changed.steps.length)}.`,
           ...unfit,
         ].join(' '),
         metadata: { id: changed.id, name: changed.name, steps: changed.steps },
@@ -165,7 +165,7 @@ async function changedCron(
   // the row first: a schedule that is made again is made from it
   const fields = { name, schedule: parsed.schedule, time_zone: timezone, given };
   const changed = await changeCron(context.db, cron.id, fields);
-  if (!changed) return `A cron "${name}" exists already. Choose another name.`;
+  if (!changed) return `A schedule "${name}" exists already. Choose another name.`;
   if (before) {
     const sources = unaskedSources(await taintOfCall(context.db, context.callId));
     const args = wish === undefined ? undefined : { ...before, prompt: wish };

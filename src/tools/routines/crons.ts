@@ -83,7 +83,7 @@ export async function planCron(
   const id = idFromCall(`cron_${scheduleSlug(schedule)}_`, callId);
   const others = (await listCrons(db, chatId)).filter((cron) => cron.id !== id);
   if (others.length >= MOST_CRONS)
-    return `This chat has ${others.length} crons, and no more than ${MOST_CRONS} are allowed. Delete one first with cron_delete.`;
+    return `This chat has ${others.length} schedules, and no more than ${MOST_CRONS} are allowed. Delete one first with cron_delete.`;
   if (others.some((cron) => cron.name.toLowerCase() === name.toLowerCase())) return nameTaken(name);
   return { id, name, schedule, timeZone, enabled: args.enabled, inputs: args.inputs ?? {} };
 }
@@ -211,7 +211,7 @@ export const cronTools = (lookup: Lookup): Tool[] => [
     family: 'routines',
     reads: [],
     sends: [],
-    description: 'List the crons of this chat, when they fire and how they ended last.',
+    description: 'List the schedules of this chat, when they fire and how they ended last.',
     danger: 'SAFE',
     mainOnly: ({ chat }) => chat !== undefined,
     schema: z.strictObject({ chat: chatArgument }),

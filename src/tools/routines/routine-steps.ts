@@ -112,15 +112,15 @@ function checkStep(
   const at = `Step ${index + 1} (${step.tool.slice(0, 80)})`;
   const tool = lookup(step.tool);
   if (!tool) return `${at}: there is no such tool.${suggestion(step.tool, names())}`;
-  if (tool.notARoutineStep) return `${at}: this tool cannot be a step of a workflow.`;
+  if (tool.notARoutineStep) return `${at}: this tool cannot be a step of a routine.`;
   if (decideUnattended(tool.danger, autonomy) === 'refuse')
-    return `${at}: a ${tool.danger} tool needs the person's consent in this chat (autonomy: ${autonomy}), and nobody can be asked while a workflow runs.`;
+    return `${at}: a ${tool.danger} tool needs the person's consent in this chat (autonomy: ${autonomy}), and nobody can be asked while a routine runs.`;
   const written = inWorkspace(tool, step.args, workspace);
   const parsed = filledArgs(tool, written, {});
   if (!parsed.success && !waitsForInputs(parsed.error, written))
     return `${at}: the arguments are not right:\n${z.prettifyError(parsed.error)}`;
   if (parsed.success && tool.asksAlways?.(parsed.data as never))
-    return `${at}: this needs the person's consent each time, and nobody can be asked while a workflow runs.`;
+    return `${at}: this needs the person's consent each time, and nobody can be asked while a routine runs.`;
   return {
     name: (step.name || `step-${index + 1}`).slice(0, 80),
     tool: tool.name,
@@ -150,11 +150,11 @@ export function problemOfRun(
   inputs: Inputs,
 ): string | null {
   const missing = missingInputs(steps, inputs);
-  if (missing.length > 0) return `Workflow "${name}" needs inputs: ${missing.join(', ')}.`;
+  if (missing.length > 0) return `The routine "${name}" needs inputs: ${missing.join(', ')}.`;
   const known = inputsOf(steps.map(({ args }) => args));
   const unknown = Object.keys(inputs).find((input) => !known.has(input));
   if (unknown !== undefined)
-    return `Workflow "${name}" has no input ${JSON.stringify(unknown.slice(0, 40))}.${suggestion(unknown, known.keys())}`;
+    return `The routine "${name}" has no input ${JSON.stringify(unknown.slice(0, 40))}.${suggestion(unknown, known.keys())}`;
   const problems = steps.flatMap(({ tool, args }, index) => {
     const used = hasInputs(args) ? lookup(tool) : undefined;
     const parsed = used && filledArgs(used, args, inputs);

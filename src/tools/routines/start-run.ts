@@ -11,7 +11,7 @@ export const nameOrId = z.string().trim().min(1).max(80).meta(toldInPrompt('Name
 
 export async function noSuchWorkflow({ db, chatId }: ToolContext, wanted: string): Promise<ToolOutcome> {
   const names = (await listRoutines(db, chatId)).map((routine) => routine.name);
-  return { ok: false, output: `There is no workflow "${wanted}" in this chat.${suggestion(wanted, names)}` };
+  return { ok: false, output: `There is no routine "${wanted}" in this chat.${suggestion(wanted, names)}` };
 }
 
 export const steps = (count: number): string => `${count} ${count === 1 ? 'step' : 'steps'}`;
@@ -33,7 +33,7 @@ export async function startRun(
   if (running && running.id !== runId && (await isLive(context, running))) {
     return {
       ok: false,
-      output: `Workflow "${routine.name}" is running already (run ${running.id}). Its result will come to this chat.`,
+      output: `The routine "${routine.name}" is running already (run ${running.id}). Its result will come to this chat.`,
       metadata: { runId: running.id, status: 'running' },
     };
   }
@@ -47,7 +47,7 @@ export async function startRun(
   await startRoutineRun(context.temporal, input, routine.name);
   return {
     ok: true,
-    output: `Started workflow "${routine.name}" (run ${runId}, ${steps(routine.steps.length)}). Its result will come to this chat when it is done.`,
+    output: `Started the routine "${routine.name}" (run ${runId}, ${steps(routine.steps.length)}). Its result will come to this chat when it is done.`,
     metadata: { runId, workflowId: routine.id, status: 'running' },
   };
 }

@@ -73,10 +73,10 @@ const workflowCreate = (lookup: Lookup, names: () => Iterable<string>): Tool =>
       if (!routine)
         return {
           ok: false,
-          output: `A workflow "${args.name}" exists already. Change it with workflow_update, or choose another name.`,
+          output: `A routine "${args.name}" exists already. Change it with workflow_update, or choose another name.`,
         };
       const scheduled = cron && (await makeCron(context, cron, routine, lookup));
-      const made = `Created workflow "${routine.name}" (${id}) with ${steps(routine.steps.length)}.`;
+      const made = `Saved the routine "${routine.name}" (${id}) with ${steps(routine.steps.length)}.`;
       return {
         ok: scheduled?.ok ?? true,
         output: scheduled ? `${made} ${scheduled.output}` : made,
@@ -98,7 +98,7 @@ const others = (lookup: Lookup): Tool[] => [
     onStore: 'reads',
     reads: [],
     sends: [],
-    description: 'List the workflows of this chat, with includeRuns also their latest runs.',
+    description: 'List the routines of this chat, with includeRuns also their latest runs.',
     danger: 'SAFE',
     schema: z.strictObject({ includeRuns: z.boolean().default(false), runLimit: z.int().min(1).max(50).default(10) }),
     run: async ({ includeRuns, runLimit }, { db, chatId }) => {
@@ -117,8 +117,8 @@ const others = (lookup: Lookup): Tool[] => [
         ok: true,
         output: [
           lines.length > 0
-            ? `${lines.length} ${lines.length === 1 ? 'workflow' : 'workflows'}:`
-            : 'There are no workflows in this chat.',
+            ? `${lines.length} ${lines.length === 1 ? 'routine' : 'routines'}:`
+            : 'There are no routines in this chat.',
           ...lines,
           ...(includeRuns ? [ran.length > 0 ? 'Runs, newest first:' : 'No runs yet.', ...ran] : []),
         ].join('\n'),
@@ -193,7 +193,7 @@ const others = (lookup: Lookup): Tool[] => [
       return {
         ok: true,
         output: [
-          `Deleted workflow "${routine.name}"${crons.length > 0 ? ` and its crons: ${crons.map((cron) => cron.name).join(', ')}` : ''}.`,
+          `Deleted the routine "${routine.name}"${crons.length > 0 ? `, with its schedules: ${crons.map((cron) => cron.name).join(', ')}` : ''}.`,
           ...(running ? ['Its run stops after its current step and reports here.'] : []),
         ].join(' '),
         metadata: { id: routine.id, crons: crons.map((cron) => cron.id), ...(running && { endingRun: running.id }) },

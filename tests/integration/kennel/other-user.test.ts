@@ -24,7 +24,7 @@ describe.skipIf(!IS_ROOT)('an instance of a user that is not root', () => {
     ]);
     expect((await app.ended(thread, turn)).status).toBe('completed');
     const { items } = await app.detail(thread);
-    expect(items.at(-1)?.detail).toMatch(/^as a user: Created workflow "tidy"/);
+    expect(items.at(-1)?.detail).toMatch(/^as a user: Saved the routine "tidy"/);
     for (const { pid } of app.state().roles) expect(statSync(`/proc/${pid}`).uid).toBe(user.place.uid);
     expect(statSync(join(app.home, 'postgres')).uid).toBe(user.place.uid);
     expect(statSync(app.home).mode & 0o777).toBe(0o700);

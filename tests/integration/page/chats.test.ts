@@ -227,7 +227,7 @@ describe.skipIf(NO_CHROMIUM)('what waits for the owner', () => {
     await until('the yes is offered', () => yes.isEnabled());
     await yes.click();
     expect(await app.ended(thread, turn)).toMatchObject({ status: 'completed' });
-    expect(JSON.stringify((await app.detail(thread)).items)).toContain('Created workflow');
+    expect(JSON.stringify((await app.detail(thread)).items)).toContain('Saved the routine');
     expect(problems).toEqual([]);
     await close();
   });

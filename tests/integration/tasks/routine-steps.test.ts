@@ -129,11 +129,11 @@ describe('a workflow', () => {
     const thread = await routine([{ tool: 'read_output', args: { callId: '{{input.id}}', limit: '{{input.most}}' } }]);
     expect(await call(thread, 'workflow_run', { workflow: 'nightly' })).toEqual({
       ok: false,
-      output: 'Workflow "nightly" needs inputs: id, most.',
+      output: 'The routine "nightly" needs inputs: id, most.',
     });
     expect(await call(thread, 'cron_create', { workflow: 'nightly', schedule: '@daily' })).toMatchObject({
       ok: false,
-      output: 'Workflow "nightly" needs inputs: id, most.',
+      output: 'The routine "nightly" needs inputs: id, most.',
     });
     await call(thread, 'workflow_run', { workflow: 'nightly', inputs: { id: 'call_of_nobody', most: 50 } });
     expect(await result(thread)).toMatch(/There is no tool call call_of_nobody/);
@@ -154,7 +154,7 @@ describe('a workflow', () => {
       }),
     ).toMatchObject({
       ok: true,
-      output: expect.stringMatching(/^Changed workflow "hourly" \(wf_\w+\), which has 2 steps/),
+      output: expect.stringMatching(/^Changed the routine "hourly" \(wf_\w+\), which has 2 steps/),
     });
     expect(
       await call(thread, 'cron_update', {

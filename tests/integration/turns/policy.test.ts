@@ -51,7 +51,7 @@ describe('supervised autonomy', () => {
     });
     expect((await decide(id, 'deny')).status).toBe(404);
     expect((await app.ended(thread, turn)).status).toBe('completed');
-    expect(await answerOf(thread, turn)).toMatch(/^Tool said: Created workflow "tidy"/);
+    expect(await answerOf(thread, turn)).toMatch(/^Tool said: Saved the routine "tidy"/);
     expect(await routinesOf(thread)).toBe(1);
   });
 
@@ -124,7 +124,7 @@ describe('a routine and its schedule in a supervised chat', () => {
     const { id } = await approval(thread);
     const [question] = await questions(turn);
     expect(question!.prompt).toBe('Save the routine "tidy", and run it every weekday at 8:30?');
-    expect(question!.evidence).toMatch(/^1\. look: List the workflows.*\n2\. List the crons of this chat/);
+    expect(question!.evidence).toMatch(/^1\. look: List the routines.*\n2\. List the schedules of this chat/);
     expect(await schedulesOf(thread)).toEqual([]);
     await decide(id, 'allow');
     expect((await app.ended(thread, turn)).status).toBe('completed');

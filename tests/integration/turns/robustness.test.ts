@@ -171,7 +171,7 @@ describe('a workflow that is deleted while it runs', () => {
     expect(result.body).toMatch(/^tour did not work: 1 of 2 steps done/);
     expect(result.body).toMatch(/1\. Look: done/);
     expect(result.body).toMatch(/routine was deleted while it ran/);
-    expect((await call(thread, 'workflow_list', {})).output).toBe('There are no workflows in this chat.');
+    expect((await call(thread, 'workflow_list', {})).output).toBe('There are no routines in this chat.');
   });
 });
 

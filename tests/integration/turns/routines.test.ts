@@ -206,7 +206,7 @@ describe('a workflow of the person', () => {
       name: 'Tidy',
       steps: ['workflow_list|Look', { tool: 'cron_list', name: 'Look again' }],
     });
-    expect(made).toMatchObject({ ok: true, output: expect.stringContaining('Created workflow "Tidy"') });
+    expect(made).toMatchObject({ ok: true, output: expect.stringContaining('Saved the routine "Tidy"') });
     expect(await call(thread, 'workflow_run', { workflow: 'tidy' })).toMatchObject({ ok: true });
     const result = await firstResult(thread);
     expect(result).toMatchObject({
@@ -264,7 +264,7 @@ describe('a workflow of the person', () => {
     expect(await refused('0 0 30 2 *')).toMatch(/never fires/);
     expect(await refused('0 9 * * FRY')).toMatch(/"FRY".*is not a month or weekday name/);
     expect(await refused('0 9 * * *', { timezone: 'Mars/Olympus' })).toMatch(/not an IANA time zone/);
-    expect(await refused('0 9 * * *', { workflow: 'tiddy' })).toMatch(/There is no workflow "tiddy".*tidy/);
+    expect(await refused('0 9 * * *', { workflow: 'tiddy' })).toMatch(/There is no routine "tiddy".*tidy/);
   });
 
   it('defect 13: fires by its cron with no client attached, is listed with its result, and no more fires once it is deleted', async () => {
@@ -377,7 +377,7 @@ describe('a cron', () => {
     await expect
       .poll(() => told.where('kind', '=', 'result').orderBy('ord').execute())
       .toEqual([
-        { body: 'same:\n\n1 workflow:\n- same: 1 step: workflow list', state: 'sent' },
+        { body: 'same:\n\n1 routine:\n- same: 1 step: workflow list', state: 'sent' },
         { body: 'same: unchanged.', state: 'sent' },
         { body: 'same: unchanged, 2 times.', state: 'dropped' },
       ]);
@@ -423,7 +423,7 @@ describe('a cron', () => {
     const steps = [{ tool: 'read_output', args: { callId: '{{input.id}}', limit: '{{input.most=50}}' } }];
     const read = (more: object) => call(thread, 'cron_create', { workflow: 'reads', schedule: '0 4 * * *', ...more });
     await call(thread, 'workflow_create', { name: 'reads', steps });
-    expect(await read({})).toEqual({ ok: false, output: 'Workflow "reads" needs inputs: id.' });
+    expect(await read({})).toEqual({ ok: false, output: 'The routine "reads" needs inputs: id.' });
     expect((await read({ inputs: { id: 'a', ids: 'b' } })).output).toMatch(/has no input "ids"/);
     expect((await read({ inputs: { id: 'a', most: 0 } })).output).toMatch(/the arguments are not right[\s\S]*limit/);
     expect(await read({ inputs: { id: 'call_first' } })).toMatchObject({ ok: true });
@@ -473,7 +473,7 @@ describe('a cron', () => {
     await handle.trigger();
     const { body } = await firstResult(thread);
     expect(body).toBe(
-      'renames did not work: 0 of 2 steps done; Workflow "renames" needs inputs: fresh. Tell me what its schedule shall give it.',
+      'renames did not work: 0 of 2 steps done; The routine "renames" needs inputs: fresh. Tell me what its schedule shall give it.',
     );
     expect(await call(thread, 'cron_update', { cron: 'renames', inputs: { old: 'x' } })).toMatchObject({ ok: false });
     expect(await call(thread, 'cron_update', { cron: 'renames', inputs: { fresh: 'call_known' } })).toMatchObject({

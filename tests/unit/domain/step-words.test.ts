@@ -12,12 +12,12 @@ it('every tool has words for what it does', () => {
 
 it.each([
   [
-    'workflow_create: Created workflow "nightly tidy" (wf_uirrq8xof4) with 1 step.',
-    'Created workflow "nightly tidy" with 1 step.',
+    'workflow_create: Saved the routine "nightly tidy" (wf_uirrq8xof4) with 1 step.',
+    'Saved the routine "nightly tidy" with 1 step.',
   ],
   [
-    'workflow_list: 1 workflow: - tidy (wf_uirrq8xof4): 1 step: cron_list',
-    'Listing the routines: 1 workflow: - tidy: 1 step: listing the schedules',
+    'workflow_list: 1 routine: - tidy (wf_uirrq8xof4): 1 step: cron_list',
+    'Listing the routines: 1 routine: - tidy: 1 step: listing the schedules',
   ],
   ['shell_run: $ npm test (in demo)', 'Running a command: $ npm test (in demo)'],
   ['shell_run started', 'Running a command'],

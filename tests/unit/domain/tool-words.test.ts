@@ -34,8 +34,8 @@ it('a new task is told without its id', () => {
     /makes a plan first/,
   );
   expect(toldToPerson('The schedule "x" is gone.')).toBe('The schedule "x" is gone.');
-  expect(toldToPerson('1 workflow:\n- tidy (wf_nheox5myrb): 1 step: workflow_list')).toBe(
-    '1 workflow:\n- tidy: 1 step: workflow list',
+  expect(toldToPerson('1 routine:\n- tidy (wf_nheox5myrb): 1 step: workflow_list')).toBe(
+    '1 routine:\n- tidy: 1 step: workflow list',
   );
 });
 

@@ -169,7 +169,7 @@ test('an argument with an input is checked when the run has it, and everything e
   const lookup = (name: string) => tools.get(name);
   const problem = (inputs: Record<string, string>) =>
     problemOfRun({ name: 'look', steps: checked.ok ? checked.steps : [] }, lookup, inputs);
-  expect(problem({})).toBe('Workflow "look" needs inputs: page.');
+  expect(problem({})).toBe('The routine "look" needs inputs: page.');
   expect(problem({ page: 'ftp://x' })).toMatch(/Step 1 \(web_fetch\).*http or https/s);
   expect(problem({ page: 'https://example.com', fil: 'x' })).toMatch(/has no input "fil".*file/);
   expect(problem({ page: 'https://example.com' })).toBeNull();

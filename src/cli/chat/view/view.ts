@@ -1,7 +1,7 @@
 import type { PendingApproval, PendingUserInput, ThreadDetail } from '../../../client/api-client.ts';
 import type { EventEnvelope, ItemRecord, TurnRecord } from '../../../contracts/records.ts';
 import { isCorrected, stepInWords } from '../../../domain/chat/words/step-words.ts';
-import { MINUTE } from '../../../domain/time.ts';
+import { MINUTE, SECOND } from '../../../domain/time.ts';
 import { sentText } from '../screen/editor.ts';
 import { callInWords, elapsed, oneLine, plain } from '../screen/text.ts';
 import type { Screen } from '../screen/types.ts';
@@ -200,13 +200,11 @@ export class ChatView {
       this.note(item.status === 'completed' ? '(older messages were summed up)' : '(summing up older messages failed)');
     } else {
       const since = this.running.endTool(item.id, now);
-      const took = since === undefined ? '' : `, ${elapsed(now - since)}`;
+      const took = since === undefined || now - since < SECOND ? '' : `, ${elapsed(now - since)}`;
       if (!this.#screen.interactive || isCorrected(text)) return;
-      const line = oneLine(stepInWords(item.summary), 100);
+      const line = oneLine(stepInWords(item.summary), 100).replace(/(?<![.:])[.:]+$/, '');
       this.#screen.print(
-        item.status === 'completed'
-          ? dim(`  ✓ ${line}${took}`)
-          : yellow(`  ✗ ${line.replace(/(?<![.:])[.:]+$/, '')} (${item.status}${took})`),
+        item.status === 'completed' ? dim(`  ✓ ${line}${took}`) : yellow(`  ✗ ${line} (${item.status}${took})`),
       );
     }
   }

@@ -11,7 +11,7 @@ import type { Tx } from '../../../store/postgres/database.ts';
 import { type Cron, listCrons } from '../../../store/routines/crons.ts';
 import { insertReminder, type Reminder, remindersOf, removeReminder } from '../../../store/routines/reminders.ts';
 import { listRoutines } from '../../../store/routines/routines.ts';
-import { command, saying } from './command.ts';
+import { type CommandContext, command, saying } from './command.ts';
 import { toolTurn } from './tools.ts';
 
 /**
@@ -48,17 +48,18 @@ export const schedules = command({
     'my reminders',
   ),
   mayAnswer: true,
-  run: async (_, { tx, config, say }) => {
-    const entries = await entriesOf(tx.now, tx.chatId);
-    if (entries.length === 0) return say('schedules.none');
-    const zone = await zoneOf(tx.now, tx.chatId, config);
-    const lines = entries.map(
-      (entry, index) =>
-        `${index + 1}. ${'cron' in entry ? cronText(entry, say) : reminderText(entry.reminder, zone, say)}`,
-    );
-    return [...lines, say('schedules.remove')].join('\n');
-  },
+  run: async (_, context) => listOf(await entriesOf(context.tx.now, context.tx.chatId), context),
 });
+
+async function listOf(entries: readonly Entry[], { tx, config, say }: CommandContext): Promise<string> {
+  if (entries.length === 0) return say('schedules.none');
+  const zone = await zoneOf(tx.now, tx.chatId, config);
+  const lines = entries.map(
+    (entry, index) =>
+      `${index + 1}. ${'cron' in entry ? cronText(entry, say) : reminderText(entry.reminder, zone, say)}`,
+  );
+  return [...lines, say('schedules.remove')].join('\n');
+}
 
 function cronText({ cron, routine }: Extract<Entry, { cron: Cron }>, say: Say): string {
   const { name, schedule, time_zone: timeZone, enabled } = cron;
@@ -85,6 +86,18 @@ export const removeSchedule = command({
     if ('cron' in entry) return toolTurn(context, `schedules remove ${entry.cron.name}`);
     await removeReminder(now, entry.reminder.id);
     return say('reminder.gone', { what: inline(entry.reminder.what) });
+  },
+});
+
+/** Ends the only schedule. Where there are several, the list shows how to end one. */
+export const stopSchedule = command({
+  help: [],
+  parse: saying('stop schedule', 'stop the schedule', 'stop my schedule', 'end the schedule'),
+  run: async (_, context) => {
+    const entries = await entriesOf(context.tx.now, context.tx.chatId);
+    const crons = entries.flatMap((entry) => ('cron' in entry ? [entry.cron] : []));
+    const [only, second] = crons;
+    return only && !second ? toolTurn(context, `schedules remove ${only.name}`) : await listOf(entries, context);
   },
 });
 

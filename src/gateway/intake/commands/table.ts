@@ -13,7 +13,7 @@ import { forget, memories } from './memories.ts';
 import { chooseModel, model } from './model.ts';
 import { preferences, signCommand } from './preferences.ts';
 import { checkCommand, egressCommand, profileCommand, project, projects } from './projects.ts';
-import { remind, removeSchedule, schedules } from './schedules.ts';
+import { remind, removeSchedule, schedules, stopSchedule } from './schedules.ts';
 import { choice, orderCommand, tasks, tellCommand, together } from './tasks.ts';
 import { apps, bringIn, diff, give, ship, take, undo } from './tools.ts';
 import { askAgain, autonomy, judged, plan, plans, rules } from './trust.ts';
@@ -45,6 +45,7 @@ export const COMMANDS: readonly Command[] = [
   remind,
   schedules,
   removeSchedule,
+  stopSchedule,
   newConversation,
   clear,
   autonomy,

@@ -162,6 +162,25 @@ describe('a command', () => {
     expect(app.model.requests().length).toBe(requests);
   });
 
+  it('ends the only schedule without a question, and lists them where there are several', async () => {
+    const thread = await app.thread();
+    expect(await told(thread, 'stop schedule')).toContain('Nothing runs by itself');
+    const steps = (name: string, minute: number) => [
+      { call: [['workflow_create', { name, steps: ['workflow_list'] }]] },
+      { call: [['cron_create', { workflow: name, schedule: `${minute} 9 * * *` }]] },
+      { say: 'Done.' },
+    ];
+    await app.ended(thread, await app.turn(thread, steps('look', 1)));
+    await app.ended(thread, await app.turn(thread, steps('tidy', 2)));
+    expect(await told(thread, 'stop the schedule')).toMatch(/^1\. look: .*\n2\. tidy: .*\n.*schedules remove 1/);
+    await app.ended(thread, (await app.say(thread, 'schedules remove tidy')).turn_id!);
+    const requests = app.model.requests().length;
+    const { turn_id } = await app.say(thread, 'Stop schedule.');
+    expect((await app.ended(thread, turn_id!)).status).toBe('completed');
+    expect(await told(thread, 'schedules')).toContain('Nothing runs by itself');
+    expect(app.model.requests().length).toBe(requests);
+  });
+
   it('defect 46: greets back at the beginning of a conversation, and leaves a later greeting to the model', async () => {
     const thread = await app.thread();
     expect(await told(thread, 'Good morning!')).toMatch(/^Hello! [\s\S]*Three things to try:\n1\. [\s\S]*`help`/);
