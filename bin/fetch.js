@@ -36,13 +36,17 @@ if (isClone && !existsSync(join(root, 'node_modules'))) {
   fail(`The dependencies are not installed. ${reinstall}`);
 } else if (Number(process.versions.node.split('.')[0]) >= REQUIRED) {
   try {
+    const bundle = isClone ? freshBundle(root) : new URL('../dist/bundle/main.js', import.meta.url).href;
     // types are stripped and code is compiled once for all starts, of every process: a third of a second of CPU and 20
-    // MB for each
+    // MB for each. Each bundle of a clone has names of its own, so what was compiled lies in it and is removed with it
+    const beside = isClone && bundle ? [fileURLToPath(new URL('compiled', bundle))] : [];
     // biome-ignore lint/style/noProcessEnv: config.ts, which reads the environment, is among what is cached
-    nodeModule.enableCompileCache(join(process.env.XDG_CACHE_HOME || join(homedir(), '.cache'), 'fetch', 'node'));
+    const ofUser = join(process.env.XDG_CACHE_HOME || join(homedir(), '.cache'), 'fetch', 'node');
+    // the clone of another user can be read and not written
+    const { FAILED } = nodeModule.constants.compileCacheStatus;
+    [...beside, ofUser].find((folder) => nodeModule.enableCompileCache(folder).status !== FAILED);
     // a role that is killed writes nothing at its end
     setTimeout(nodeModule.flushCompileCache, 20_000).unref();
-    const bundle = isClone ? freshBundle(root) : new URL('../dist/bundle/main.js', import.meta.url).href;
     if (bundle) nameSources(new URL('.', bundle).href);
     await import(bundle ?? '../src/cli/main.ts');
   } catch (error) {

@@ -1,5 +1,5 @@
-import { existsSync } from 'node:fs';
-import { delimiter, isAbsolute, join, sep } from 'node:path';
+import { existsSync, readdirSync, rmSync, statSync } from 'node:fs';
+import { basename, delimiter, dirname, isAbsolute, join, sep } from 'node:path';
 import { UserError } from '../src/contracts/user-error.ts';
 import type { ReleaseSource } from './download.ts';
 import { goBinFolders, type Progress } from './folders.ts';
@@ -82,12 +82,23 @@ export async function provideTemporal(options: ProvisionOptions): Promise<Tempor
     ['go build', async () => (await import('./go-install.ts')).goBuildTemporal({ folders, env, onProgress })],
   ] as const) {
     try {
-      return await inspect(await obtain());
+      const binary = await inspect(await obtain());
+      if (dirname(binary.path) === cache) removeOld(cache);
+      return binary;
     } catch (error) {
       attempts.push({ source, reason: (error as Error).message });
     }
   }
   throw new ProvisionError(attempts);
+}
+
+/** Removes the folders of earlier versions, but not the newest of them, for which there is a way back. */
+function removeOld(cache: string): void {
+  const earlier = readdirSync(dirname(cache))
+    .filter((name) => /^temporal-\d/.test(name) && name !== basename(cache))
+    .map((name) => join(dirname(cache), name))
+    .sort((a, b) => statSync(b).mtimeMs - statSync(a).mtimeMs);
+  for (const folder of earlier.slice(1)) rmSync(folder, { recursive: true, force: true });
 }
 
 const STATE_FOLDER = 'state folder';

@@ -17,8 +17,8 @@ import {
 import { activeTurn, openTurn } from '../../store/turns/turns.ts';
 import { currentTrace } from '../../telemetry/tracing.ts';
 import { type Automations, createAutomations } from './automations.ts';
-import { once, signalSoon } from './once.ts';
-import { type IntakeDeps, IntakeError } from './signal.ts';
+import { once } from './once.ts';
+import { type IntakeDeps, IntakeError, signalSoon } from './signal.ts';
 import { addStop } from './stop-and-steer.ts';
 
 /**

@@ -1,4 +1,3 @@
-import { setTimeout as pause } from 'node:timers/promises';
 import { capabilitiesOf } from '../../contracts/channels.ts';
 import type { Arrival } from '../../contracts/conversation.ts';
 import type { Identity } from '../../contracts/decision.ts';
@@ -11,10 +10,7 @@ import { onThread, type ThreadTransaction } from '../../store/chats/thread-trans
 import { NoThread } from '../../store/postgres/database.ts';
 import { annotate, currentTrace, traced } from '../../telemetry/tracing.ts';
 import type { Also, MessageId } from './message.ts';
-import { type IntakeDeps, IntakeError, signalArrival, type ToSignal } from './signal.ts';
-
-/** How long a request waits until its signal is accepted; usually that takes some milliseconds. */
-const SIGNAL_PATIENCE_MS = 1000;
+import { type IntakeDeps, IntakeError, signalSoon, type ToSignal } from './signal.ts';
 
 /** A message or request that may arrive twice under one id. */
 export interface IdempotentRequest {
@@ -102,14 +98,6 @@ async function commit(
     if (error instanceof NoThread) throw new IntakeError('not_found', error.message);
     throw error instanceof KeyReused ? new IntakeError('reused', error.message) : error;
   });
-}
-
-export async function signalSoon(deps: IntakeDeps, signal: ToSignal): Promise<void> {
-  // the row is committed, and the sweeper repeats a lost signal: an unreachable Temporal server must not fail the
-  // request
-  const signalled = signalArrival(deps, signal).catch(() => {});
-  // nor delay it for long
-  await Promise.race([signalled, pause(SIGNAL_PATIENCE_MS, undefined, { ref: false })]);
 }
 
 /** The holder of the API's token. In the thread of the terminal that is the terminal. */

@@ -1,4 +1,5 @@
-import { type Client, isGrpcServiceError, WorkflowNotFoundError } from '@temporalio/client';
+import { setTimeout as pause } from 'node:timers/promises';
+import { type Client, isGrpcServiceError, ServiceError, WorkflowNotFoundError } from '@temporalio/client';
 import { listedName } from '../../adapters/workflows.ts';
 import type { Config } from '../../config.ts';
 import type { Arrival, ConversationInput, TurnLimits, Waits } from '../../contracts/conversation.ts';
@@ -65,11 +66,33 @@ export async function signalArrival(deps: IntakeDeps, row: ToSignal): Promise<vo
   await markSignalled(deps.db, row.inboxId);
 }
 
+/** How long a request waits until its signal is accepted; usually that takes some milliseconds. */
+const SIGNAL_PATIENCE_MS = 1000;
+/** Whether the Temporal server took the last signal in time. */
+const server = perDatabase(() => ({ answers: true }));
+
+/**
+ * The row is committed, and the sweeper repeats a lost signal: an unreachable Temporal server must not fail the request,
+ * nor delay it for long. Of all requests that come while it is away, the first one waits.
+ */
+export async function signalSoon(deps: IntakeDeps, signal: ToSignal): Promise<void> {
+  const known = server(deps.db);
+  const signalled = signalArrival(deps, signal).then(
+    () => {
+      known.answers = true;
+      return true;
+    },
+    (error) => !isServerAway(error),
+  );
+  if (!known.answers) return;
+  known.answers = await Promise.race([signalled, pause(SIGNAL_PATIENCE_MS, false, { ref: false })]);
+}
+
 /** Has a stored message of a chat sent at once. Where the server is away, the sweeper finds the message. */
 export async function deliverNow(deps: IntakeDeps, outboxId: string, chatId: string): Promise<void> {
   const [workflowId, channel] = await Promise.all([workflowOfChat(deps.db, chatId), channelOfChat(deps.db, chatId)]);
   const arrival: Arrival = { kind: 'reply', inboxId: outboxId, outboxId };
-  await signalArrival(deps, { inboxId: outboxId, arrival, chatId, channel, workflowId }).catch(() => {});
+  await signalSoon(deps, { inboxId: outboxId, arrival, chatId, channel, workflowId });
 }
 
 async function signalOwner(deps: IntakeDeps, row: ToSignal): Promise<void> {
@@ -146,8 +169,14 @@ export async function signalConversation({ db, temporal, config }: IntakeDeps, r
 /** gRPC status codes: DEADLINE_EXCEEDED, UNAVAILABLE */
 const AWAY = [4, 14];
 
-/** The server does not answer. The failure says nothing about its row, and the next row would wait as long. */
-export const isServerAway = (error: unknown): boolean => isGrpcServiceError(error) && AWAY.includes(error.code);
+/**
+ * The server does not answer. The failure says nothing about its row, and the next row would wait as long. Calls of the
+ * client wrap the status. Deeper causes are not read: a query that a worker did not answer is no sign of the server.
+ */
+export function isServerAway(error: unknown): boolean {
+  const status = error instanceof ServiceError ? error.cause : error;
+  return isGrpcServiceError(status) && AWAY.includes(status.code);
+}
 
 /** Start inputs of workflows, from the configuration. */
 

@@ -251,3 +251,15 @@ it('notices another name, its removal, and that the owner has left', async () =>
   await says(ann, '@fetch and now?');
   expect(await turnsIn(threadId)).toEqual([]);
 });
+
+it('is not held up by a Temporal server that is away', async () => {
+  await registered({ when: 'always', who: 'everyone' });
+  await says(ann, 'the first one may wait');
+  const began = Date.now();
+  for (let n = 0; n < 6; n++) {
+    server.membership(owner, group, n % 2 === 0 ? 'left' : 'member');
+    await says(ann, `line ${n}`);
+  }
+  expect(await told()).not.toEqual([]);
+  expect(Date.now() - began).toBeLessThan(6_000);
+});

@@ -782,6 +782,8 @@ describe.skipIf(!engine)('tools on workspaces', () => {
 
   it('defect 24: list and select where no engine answers, and otherwise say what to do', async () => {
     const none = openKennel({ ...base, DOCKER_HOST: `unix://${join(home, 'no.sock')}` });
+    // an engine that was there a moment ago is waited for
+    await database.store.db.updateTable('kennel_hosts').set({ ready_at: null }).where('host', '=', 'local').execute();
     expect(await bench.call('workspace_list', {}, { kennel: none })).toMatchObject({
       ok: true,
       output: expect.stringContaining('app'),

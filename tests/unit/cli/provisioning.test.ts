@@ -1,6 +1,16 @@
 import { execFileSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
-import { chmodSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import {
+  chmodSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  utimesSync,
+  writeFileSync,
+} from 'node:fs';
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
@@ -103,6 +113,22 @@ test('a download is checked, kept in the cache and reported with its size', asyn
   });
   expect(binary.path).toBe(join(root, 'cache', 'temporal'));
   expect(seen.some(({ done, total }) => done !== undefined && done === total)).toBe(true);
+});
+
+test('a download removes those of earlier versions, but the one before it', async () => {
+  const version = (name: string, year: number) => {
+    const folder = join(root, name);
+    program(folder, fitting);
+    utimesSync(folder, new Date(`${year}-01-01`), new Date(`${year}-01-01`));
+  };
+  for (const [at, name] of ['temporal-1.10.0', 'temporal-1.4.0', 'temporal-1.9.0'].entries()) version(name, 2020 + at);
+  mkdirSync(join(root, 'node'));
+  await provide('', { cache: join(root, 'temporal-1.11.0'), downloadFrom: await release('right') });
+  expect(readdirSync(root).filter((name) => /^(temporal|node)/.test(name))).toEqual([
+    'node',
+    'temporal-1.11.0',
+    'temporal-1.9.0',
+  ]);
 });
 
 test('a download with a wrong checksum is thrown away, and the failure lists what was tried and what to do', async () => {
