@@ -31,9 +31,10 @@ function followChanges(): void {
 startTheme();
 followRoute();
 watchSleep();
-followChanges();
 render(<App />, document.getElementById('app')!);
-keepForOffline();
+// tasks of their own, so that the browser paints the first screen before them
+setTimeout(followChanges);
+setTimeout(keepForOffline);
 
 /** Not in every browser. */
 type TrustedWindow = typeof window & {

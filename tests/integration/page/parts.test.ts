@@ -175,6 +175,22 @@ describe.skipIf(NO_CHROMIUM)('a browser', () => {
     await close();
   });
 
+  it('opens the first screen without what takes a phone longest: formatters of dates, and splitters of letters', async () => {
+    const { page, problems, close } = await newPage(browser, app);
+    await page.addInitScript(`globalThis.madeOfIntl = [];
+      for (const name of ['Segmenter', 'DateTimeFormat', 'NumberFormat'])
+        Intl[name] = new Proxy(Intl[name], { construct: (of, given) => madeOfIntl.push(name) && new of(...given) });
+      for (const name of ['toLocaleString', 'toLocaleDateString', 'toLocaleTimeString'])
+        Date.prototype[name] = new Proxy(Date.prototype[name], {
+          apply: (of, self, given) => madeOfIntl.push(name) && of.apply(self, given),
+        });`);
+    await page.goto(`${app.baseUrl}/?token=test-token`);
+    await page.getByText(question).first().waitFor();
+    expect(await page.evaluate('madeOfIntl')).toEqual([]);
+    expect(problems).toEqual([]);
+    await close();
+  });
+
   it('without a session is told how to get one', async () => {
     const { page, close } = await newPage(browser, app);
     expect((await page.goto(app.baseUrl))?.status()).toBe(401);

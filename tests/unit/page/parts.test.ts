@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { LogLine } from '../../../src/contracts/kennel.ts';
 import { diffLines, looksLikeDiff } from '../../../src/domain/text/diff.ts';
-import { ago, bytes, duration, money, tokens } from '../../../src/page/shared/figures.ts';
+import { ago, bytes, clock, duration, moment, money, tokens } from '../../../src/page/shared/figures.ts';
 import { backoffMs } from '../../../src/page/shared/server/sse.ts';
 import { found, stateOf, type ThreadSummary } from '../../../src/page/shared/summaries.ts';
 import { niceStep, plotOf } from '../../../src/page/spend/plot.ts';
@@ -67,6 +67,10 @@ describe('figures', () => {
       '2 h ago',
       'in 10 min',
     ]);
+    const dates = [new Date(2026, 2, 12, 8, 5), new Date(2025, 10, 3, 23, 59)].map(Number);
+    expect(dates.map((at) => ago(at, now))).toEqual(['12 Mar', '3 Nov 2025']);
+    expect(dates.map(moment)).toEqual(['Thu 12 Mar, 08:05', 'Mon 3 Nov, 23:59']);
+    expect(dates.map(clock)).toEqual(['08:05', '23:59']);
   });
 });
 
