@@ -31,10 +31,12 @@ function followChanges(): void {
 startTheme();
 followRoute();
 watchSleep();
-render(<App />, document.getElementById('app')!);
-// tasks of their own, so that the browser paints the first screen before them
-setTimeout(followChanges);
-setTimeout(keepForOffline);
+// tasks of their own, so that a slow phone answers a touch between them
+for (const work of [draw, followChanges, keepForOffline]) setTimeout(work);
+
+function draw(): void {
+  render(<App />, document.getElementById('app')!);
+}
 
 /** Not in every browser. */
 type TrustedWindow = typeof window & {
