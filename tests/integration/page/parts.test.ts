@@ -69,7 +69,7 @@ const views = (): Array<[parts: string[], shown: string[]]> => [
   ],
   [
     ['settings', 'whatsapp'],
-    ['Link with a picture', 'not linked'],
+    ['Link with a QR code', 'not linked'],
   ],
   [['settings', 'telegram'], ['Token of your bot']],
   [
@@ -138,6 +138,16 @@ describe.skipIf(NO_CHROMIUM)('each part of the page', () => {
     },
     240_000,
   );
+
+  it('shows no time beside a line of the log that has none', async () => {
+    const { page, problems, close } = await letIn(browser, app);
+    await goTo(page, 'settings', 'logs');
+    await page.getByLabel('Role').selectOption('temporal');
+    await page.locator('.logs p', { hasText: 'Server' }).first().waitFor();
+    expect(await page.locator('.logs time[datetime^="1970"]').count()).toBe(0);
+    expect(problems).toEqual([]);
+    await close();
+  });
 
   it('is reached from the keyboard alone', async () => {
     const { page, problems, close } = await letIn(browser, app);

@@ -1,11 +1,13 @@
 import { describe, expect, it } from 'vitest';
 import type { LogLine } from '../../../src/contracts/kennel.ts';
+import { readSchedule } from '../../../src/domain/chat/words/schedule-words.ts';
 import { diffLines, looksLikeDiff } from '../../../src/domain/text/diff.ts';
 import { ago, bytes, clock, duration, moment, money, tokens } from '../../../src/page/shared/figures.ts';
 import { backoffMs } from '../../../src/page/shared/server/sse.ts';
 import { found, stateOf, type ThreadSummary } from '../../../src/page/shared/summaries.ts';
 import { niceStep, plotOf } from '../../../src/page/spend/plot.ts';
 import { NO_LOG, withLines } from '../../../src/page/tasks/log-entries.ts';
+import { texts } from '../../../src/page/texts.ts';
 
 const DIFF = [
   'diff --git a/x b/x',
@@ -72,6 +74,11 @@ describe('figures', () => {
     expect(dates.map(moment)).toEqual(['Thu 12 Mar, 08:05', 'Mon 3 Nov, 23:59']);
     expect(dates.map(clock)).toEqual(['08:05', '23:59']);
   });
+});
+
+describe('the example in the field for a new schedule', () => {
+  it('is a schedule as it stands there', () =>
+    expect(readSchedule(texts.schedules.example)).toEqual({ schedule: '30 8 * * MON-FRI', what: 'what is new?' }));
 });
 
 describe('the plot of what was spent', () => {
