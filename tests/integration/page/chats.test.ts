@@ -141,7 +141,7 @@ describe.skipIf(NO_CHROMIUM)('a chat on the page', () => {
     const { page, problems, close } = await letIn(browser, app);
     const thread = await newChat(page);
     await write(page, script([{ say: `one two ${'more '.repeat(25)}`, pace: 150 }]));
-    await page.getByPlaceholder('Steer').waitFor();
+    await page.getByPlaceholder('Add a message').waitFor();
     await answers(page).getByText('two').waitFor();
     await write(page, script([{ say: 'steered '.repeat(300), pace: 100 }]));
     await answers(page).getByText('steered steered').waitFor();
