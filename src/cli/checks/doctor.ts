@@ -264,7 +264,7 @@ async function runsFinding(config: Config): Promise<Finding> {
   return ok(
     'runs',
     null,
-    how.by === null ? `not now${how.service ? `; the service ${how.service} starts it` : ''}` : howText(how),
+    how.by === null ? `not running${how.service ? `; the service ${how.service} starts it` : ''}` : howText(how),
   );
 }
 
