@@ -97,7 +97,7 @@ ${lines.map((line) => `<p>${line}</p>`).join('\n')}
 
 /** @param hadCookie the browser was let in before, so its session has ended, or the token is another one now */
 const notLoggedIn = (hadCookie: boolean) =>
-  notice(hadCookie ? 'This browser is not let in any more' : 'This browser is not let in yet', [
+  notice(hadCookie ? 'This browser is logged out' : 'This browser is not logged in yet', [
     'On the machine that runs Fetch, write <code>fetch open</code> (in a clone: <code>npm run -s fetch -- open</code>). It prints a link.',
     'Open that link here, once. The browser then remembers it.',
   ]);

@@ -55,7 +55,7 @@ command(
 command('unpair', 'Log WhatsApp out', 'fetch unpair', () => async (config) => {
   await (await import('./setup/whatsapp/pair.ts')).unpair(config);
 });
-command('setup', 'Ask again which model, what to call you, and your time zone', 'fetch setup', () => async (config) => {
+command('setup', 'Choose the model, your name and your time zone', 'fetch setup', () => async (config) => {
   if (!process.stdin.isTTY)
     throw new UserError(
       `fetch setup asks questions and needs a terminal. Without one, write the settings to ${config.FETCH_HOME}/.env`,
@@ -73,7 +73,7 @@ command(
 ).option('--json', 'print JSON');
 command(
   'ps',
-  'List what waits, failed, works and sleeps: chats, coding tasks, runs of schedules',
+  'List chats, coding tasks and runs: what waits, failed, works or sleeps',
   'fetch ps --json',
   (self) => async (config) => (await import('./checks/ps.ts')).run(config, self.opts()),
 )
@@ -111,7 +111,7 @@ command(
   .option('-n, --lines <count>', 'how many lines to begin with', wholeNumber, 100);
 command(
   'doctor',
-  'Try every dependency; each finding comes with what mends it',
+  'Check what Fetch needs, and say how to mend what is missing',
   'fetch doctor --json',
   (self) => async (config) => (await import('./checks/doctor.ts')).run(config, self.opts()),
 ).option('--json', 'print JSON');
@@ -138,7 +138,7 @@ addBackupCommands();
 addMoveCommands();
 command(
   'forget',
-  'Delete what is stored of a chat or a person; without --yes it says what that would be',
+  'Delete a chat or a person; without --yes it only says what would be deleted',
   'fetch forget +491701234567',
   (self, [named]) =>
     async (config) =>
@@ -149,13 +149,13 @@ command(
 addServeCommands();
 command(
   'ui',
-  'Open the Temporal Web UI in the browser, with the link that lets it in, columns and views',
+  'Open the Temporal Web UI in the browser, logged in, with columns and views',
   'fetch ui --print',
   (self) => async (config) => (await import('./checks/web-ui.ts')).run(config, self.opts()),
 ).option('--print', 'only print the link');
 command(
   'stop',
-  'Stop the instance of this home, once what is under way has ended',
+  'Stop the instance of this home when its current steps have ended',
   'fetch stop',
   (self) => async (config) => (await import('./setup/background/stop.ts')).run(config, self.opts()),
 ).option('--now', 'wait for nothing that is under way');

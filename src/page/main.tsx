@@ -31,9 +31,12 @@ function followChanges(): void {
 startTheme();
 followRoute();
 watchSleep();
-followChanges();
-render(<App />, document.getElementById('app')!);
-keepForOffline();
+// tasks of their own, so that a slow phone answers a touch between them
+for (const work of [draw, followChanges, keepForOffline]) setTimeout(work);
+
+function draw(): void {
+  render(<App />, document.getElementById('app')!);
+}
 
 /** Not in every browser. */
 type TrustedWindow = typeof window & {

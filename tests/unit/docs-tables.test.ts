@@ -140,8 +140,28 @@ describe('the ten jobs of the page about chats', () => {
       scheduleWithNext(daily, new Date('2026-11-27T12:00:00Z')),
       english('failure.ModelUnauthorized'),
       texts.spend.periodTotal(7),
+      english('task.asks', { workspace: 'shop' }),
+      [
+        english('undo.done', { changes: english('undone.gone', { files: 'dark.css' }) }),
+        english('undo.commit'),
+        english('undo.redo'),
+      ].join(' '),
     ];
     const page = rows.flat().join('\n').replaceAll('`', '');
     for (const words of said) expect(page).toContain(words.replaceAll('`', ''));
+    // these are written where they are said
+    const written: Record<string, string> = {
+      'second person': 'src/gateway/intake/commands/trusted.ts',
+      'moving to a server': 'src/cli/home/move/import-home.ts',
+      'removing it': 'src/cli/setup/background/stop.ts',
+    };
+    for (const [job, source] of Object.entries(written)) {
+      const [, , says = ''] = rows.find(([name]) => name === `| ${job}`)!;
+      const words = says.replaceAll(/491701234567|\/home\/ada\/\.fetch/g, '…');
+      const there = file(source)
+        .replaceAll(/\$\{\w+\}/g, '…')
+        .replaceAll('\\`', '`');
+      expect(there, job).toContain(words);
+    }
   });
 });

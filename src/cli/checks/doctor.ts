@@ -77,7 +77,7 @@ const checks: Check[] = [
 async function telegramFinding(config: Config): Promise<Finding[]> {
   if (!config.FETCH_TELEGRAM_TOKEN) return [];
   const bot = await withStore(config, 'fetch-doctor', ({ db }) => currentBot(db)).catch(() => undefined);
-  if (!bot) return [ok('telegram', null, 'a token is set; how it stands is known while an instance runs')];
+  if (!bot) return [ok('telegram', null, 'a token is set; its state is known while Fetch runs')];
   if (bot.problem)
     return [{ name: 'telegram', state: 'warning', version: null, detail: bot.problem, mend: 'fetch logs gateway' }];
   return [ok('telegram', null, `@${bot.username}; say telegram in the chat to open it on your phone`)];
@@ -264,7 +264,7 @@ async function runsFinding(config: Config): Promise<Finding> {
   return ok(
     'runs',
     null,
-    how.by === null ? `not now${how.service ? `; the service ${how.service} starts it` : ''}` : howText(how),
+    how.by === null ? `not running${how.service ? `; the service ${how.service} starts it` : ''}` : howText(how),
   );
 }
 

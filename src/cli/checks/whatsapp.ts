@@ -26,7 +26,7 @@ export async function whatsappFinding(config: Config): Promise<Finding> {
   try {
     view = await (await whatsappClientOf(config)).view();
   } catch {
-    return finding('ok', 'optional; how it stands is known while an instance runs');
+    return finding('ok', 'optional; its state is known while Fetch runs');
   }
   if (view.needs === 'pairing') return finding('warning', view.lastError ?? 'not linked', 'fetch pair');
   if (view.needs === 'upgrade')

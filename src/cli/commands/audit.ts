@@ -6,7 +6,7 @@ const load = () => import('../home/audit.ts');
 export function addAuditCommands(): void {
   const audit = program
     .command('audit')
-    .description('Show who allowed, changed and deleted what, and check that nobody has changed that record')
+    .description('Show who allowed, changed and deleted what, and check that the record is unchanged')
     .exitOverride();
   command(
     'list',

@@ -26,7 +26,7 @@ export function addBackupCommands(): void {
 export function addMoveCommands(): void {
   command(
     'import-home',
-    "Move a laptop's home to the servers of DATABASE_URL and TEMPORAL_ADDRESS; without --yes it says what that would be",
+    "Move a laptop's home to the servers of DATABASE_URL and TEMPORAL_ADDRESS; without --yes it only says what would move",
     'fetch import-home --from /media/laptop/.fetch',
     (self) => async (config) => (await import('../home/move/import-home.ts')).run(config, self.opts()),
   )

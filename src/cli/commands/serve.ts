@@ -36,7 +36,7 @@ export function addServeCommands(): void {
     .option('--qr', 'with --mobile: show the address of the page as a QR');
   command(
     'open',
-    'Open your page in the browser, with the link that lets it in',
+    'Open your page in the browser, logged in',
     'fetch open --print',
     (self) => async (config) => (await import('../setup/open.ts')).run(config, self.opts()),
   ).option('--print', 'only print the link');

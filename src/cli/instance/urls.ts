@@ -38,7 +38,7 @@ export function runningInstance(config: Config): { baseUrl: string; token: strin
   const token = config.runtimeToken ?? read('runtime-token');
   if (!token)
     throw new Error(
-      `There is no token in ${join(config.FETCH_HOME, 'runtime-token')}, so nothing has been started with this home. Start it with "fetch start", or name another home with FETCH_HOME.`,
+      `Nothing was started with ${config.FETCH_HOME} yet: it has no token. Start it with "fetch start", or name another home with FETCH_HOME.`,
     );
   return { baseUrl, token };
 }

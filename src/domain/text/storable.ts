@@ -29,7 +29,8 @@ function mended(value: unknown): unknown {
  * code points.
  */
 const LONGEST_CHARACTER = 64;
-const characters = new Intl.Segmenter(undefined, { granularity: 'grapheme' });
+/** Made when a text is first cut inside other than plain letters: making it takes a browser long. */
+let characters: Intl.Segmenter | undefined;
 
 /** The beginning of a text, at most `length` UTF-16 units. It ends between two visible characters. */
 export function prefix(text: string, length: number): string {
@@ -55,6 +56,7 @@ export const wholePairs = (text: string): string => (/[\ud800-\udbff]$/.test(tex
 function boundary(text: string, at: number): number {
   // between two plain letters there is always a boundary
   if (text.charCodeAt(at - 1) < 0x80 && text.charCodeAt(at) < 0x80 && text[at - 1] !== '\r') return at;
+  characters ??= new Intl.Segmenter(undefined, { granularity: 'grapheme' });
   const from = betweenPairs(text, Math.max(0, at - LONGEST_CHARACTER));
   let best = -1;
   for (const { index } of characters.segment(text.slice(from, at + LONGEST_CHARACTER))) {

@@ -32,7 +32,8 @@ export function LogsSection() {
         {lines.length === 0 && <p class="hint">{words.none}</p>}
         {lines.toReversed().map(({ at, role: of, level, text }, line) => (
           <p key={`${at}${lines.length - line}`} class={level === 'error' || level === 'fatal' ? 'bad' : undefined}>
-            <time dateTime={at}>{clock(Date.parse(at))}</time> <b>{of}</b> {text}
+            {/* a line without a time of its own has that of the epoch */}
+            {Date.parse(at) > 0 && <time dateTime={at}>{clock(Date.parse(at))}</time>} <b>{of}</b> {text}
           </p>
         ))}
       </div>

@@ -49,7 +49,7 @@ function ModelForm({ settings: { settings: all } }: { settings: OwnerSettings })
       {practice && <p class="hint">{words.practice}</p>}
       <label class="field">
         <span>{words.key}</span>
-        <input name="key" type="password" autoComplete="off" placeholder={keyIsSet ? words.keyKept : ''} />
+        <input name="key" type="password" autoComplete="off" placeholder={keyIsSet ? texts.settings.kept : ''} />
       </label>
       <label class="field">
         <span>{words.address}</span>

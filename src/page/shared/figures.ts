@@ -34,7 +34,7 @@ export function duration(ms: number): string {
   return hours % 24 === 0 ? `${days} d` : `${days} d ${hours % 24} h`;
 }
 
-/** `just now`, `3 min ago`, `2 h ago`, `yesterday`, `12 Mar`. In the future: `in 3 min`. */
+/** `just now`, `3 min ago`, `2 h ago`, `4 d ago`, `12 Mar`, `12 Mar 2025`. In the future: `in 3 min`. */
 export function ago(at: number, now: number): string {
   const ms = now - at;
   const soon = ms < 0;
@@ -44,23 +44,23 @@ export function ago(at: number, now: number): string {
   if (size < HOUR) return told(`${Math.round(size / MINUTE)} min`);
   if (size < DAY) return told(`${Math.round(size / HOUR)} h`);
   if (size < 7 * DAY) return told(`${Math.round(size / DAY)} d`);
-  const date = new Date(at);
-  const sameYear = date.getFullYear() === new Date(now).getFullYear();
-  return date.toLocaleDateString('en', { day: 'numeric', month: 'short', ...(!sameYear && { year: 'numeric' }) });
+  const { day, month, year } = written(at);
+  return year === written(now).year ? `${day} ${month}` : `${day} ${month} ${year}`;
 }
 
 /** `Tue 24 Nov, 08:30` */
-export const moment = (at: number): string =>
-  new Date(at).toLocaleString('en-GB', {
-    weekday: 'short',
-    day: 'numeric',
-    month: 'short',
-    hour: '2-digit',
-    minute: '2-digit',
-  });
+export const moment = (at: number): string => {
+  const { weekday, day, month, time } = written(at);
+  return `${weekday} ${day} ${month}, ${time}`;
+};
 
 /** `08:30` */
-export const clock = (at: number): string =>
-  new Date(at).toLocaleTimeString('en-GB', { hour: '2-digit', minute: '2-digit' });
+export const clock = (at: number): string => written(at).time;
+
+/** As the language itself writes a date. A formatter would be the longest piece of work of the first screen. */
+function written(at: number) {
+  const [weekday, month, day, year, time = ''] = String(new Date(at)).split(' ');
+  return { weekday, day: Number(day), month, year, time: time.slice(0, 5) };
+}
 
 export const plural = (count: number, one: string, many = `${one}s`): string => `${count} ${count === 1 ? one : many}`;

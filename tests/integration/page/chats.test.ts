@@ -141,7 +141,7 @@ describe.skipIf(NO_CHROMIUM)('a chat on the page', () => {
     const { page, problems, close } = await letIn(browser, app);
     const thread = await newChat(page);
     await write(page, script([{ say: `one two ${'more '.repeat(25)}`, pace: 150 }]));
-    await page.getByPlaceholder('Steer').waitFor();
+    await page.getByPlaceholder('Add a message').waitFor();
     await answers(page).getByText('two').waitFor();
     await write(page, script([{ say: 'steered '.repeat(300), pace: 100 }]));
     await answers(page).getByText('steered steered').waitFor();
@@ -270,7 +270,7 @@ describe.skipIf(NO_CHROMIUM)('a schedule on the page', () => {
     const create = page.getByRole('button', { name: 'Create' });
     expect(await create.isDisabled()).toBe(true);
     await words.fill('every weekday at 8:30 tell me the news');
-    await page.getByText('It would fire').waitFor();
+    await page.getByText('It would run').waitFor();
     const firings = await page.locator('.firings li').allInnerTexts();
     expect([firings.length, new Set(firings).size]).toEqual([5, 5]);
     for (const firing of firings) expect(firing).toMatch(/^(Mon|Tue|Wed|Thu|Fri) .* 08:30 /);

@@ -69,7 +69,7 @@ const views = (): Array<[parts: string[], shown: string[]]> => [
   ],
   [
     ['settings', 'whatsapp'],
-    ['Link with a picture', 'not linked'],
+    ['Link with a QR code', 'not linked'],
   ],
   [['settings', 'telegram'], ['Token of your bot']],
   [
@@ -139,6 +139,16 @@ describe.skipIf(NO_CHROMIUM)('each part of the page', () => {
     240_000,
   );
 
+  it('shows no time beside a line of the log that has none', async () => {
+    const { page, problems, close } = await letIn(browser, app);
+    await goTo(page, 'settings', 'logs');
+    await page.getByLabel('Role').selectOption('temporal');
+    await page.locator('.logs p', { hasText: 'Server' }).first().waitFor();
+    expect(await page.locator('.logs time[datetime^="1970"]').count()).toBe(0);
+    expect(problems).toEqual([]);
+    await close();
+  });
+
   it('is reached from the keyboard alone', async () => {
     const { page, problems, close } = await letIn(browser, app);
     await page.keyboard.press('Tab');
@@ -171,6 +181,22 @@ describe.skipIf(NO_CHROMIUM)('a browser', () => {
     await page.getByRole('heading', { name: 'Now', level: 1 }).waitFor();
     const encoding = `fetch(document.querySelector('script[src]').src).then((r) => r.headers.get('content-encoding'))`;
     expect(await page.evaluate(encoding)).toBe('gzip');
+    expect(problems).toEqual([]);
+    await close();
+  });
+
+  it('opens the first screen without what takes a phone longest: formatters of dates, and splitters of letters', async () => {
+    const { page, problems, close } = await newPage(browser, app);
+    await page.addInitScript(`globalThis.madeOfIntl = [];
+      for (const name of ['Segmenter', 'DateTimeFormat', 'NumberFormat'])
+        Intl[name] = new Proxy(Intl[name], { construct: (of, given) => madeOfIntl.push(name) && new of(...given) });
+      for (const name of ['toLocaleString', 'toLocaleDateString', 'toLocaleTimeString'])
+        Date.prototype[name] = new Proxy(Date.prototype[name], {
+          apply: (of, self, given) => madeOfIntl.push(name) && of.apply(self, given),
+        });`);
+    await page.goto(`${app.baseUrl}/?token=test-token`);
+    await page.getByText(question).first().waitFor();
+    expect(await page.evaluate('madeOfIntl')).toEqual([]);
     expect(problems).toEqual([]);
     await close();
   });

@@ -459,7 +459,7 @@ describe('fetch chat', () => {
   });
 
   test('says so when nothing was ever started with this home', async () => {
-    await expect(runChat(loadConfig({ FETCH_HOME: home }, {}))).rejects.toThrow(/There is no token/);
+    await expect(runChat(loadConfig({ FETCH_HOME: home }, {}))).rejects.toThrow(/it has no token/);
   });
 });
 

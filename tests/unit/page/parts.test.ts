@@ -1,11 +1,13 @@
 import { describe, expect, it } from 'vitest';
 import type { LogLine } from '../../../src/contracts/kennel.ts';
+import { readSchedule } from '../../../src/domain/chat/words/schedule-words.ts';
 import { diffLines, looksLikeDiff } from '../../../src/domain/text/diff.ts';
-import { ago, bytes, duration, money, tokens } from '../../../src/page/shared/figures.ts';
+import { ago, bytes, clock, duration, moment, money, tokens } from '../../../src/page/shared/figures.ts';
 import { backoffMs } from '../../../src/page/shared/server/sse.ts';
 import { found, stateOf, type ThreadSummary } from '../../../src/page/shared/summaries.ts';
 import { niceStep, plotOf } from '../../../src/page/spend/plot.ts';
 import { NO_LOG, withLines } from '../../../src/page/tasks/log-entries.ts';
+import { texts } from '../../../src/page/texts.ts';
 
 const DIFF = [
   'diff --git a/x b/x',
@@ -67,7 +69,16 @@ describe('figures', () => {
       '2 h ago',
       'in 10 min',
     ]);
+    const dates = [new Date(2026, 2, 12, 8, 5), new Date(2025, 10, 3, 23, 59)].map(Number);
+    expect(dates.map((at) => ago(at, now))).toEqual(['12 Mar', '3 Nov 2025']);
+    expect(dates.map(moment)).toEqual(['Thu 12 Mar, 08:05', 'Mon 3 Nov, 23:59']);
+    expect(dates.map(clock)).toEqual(['08:05', '23:59']);
   });
+});
+
+describe('the example in the field for a new schedule', () => {
+  it('is a schedule as it stands there', () =>
+    expect(readSchedule(texts.schedules.example)).toEqual({ schedule: '30 8 * * MON-FRI', what: 'what is new?' }));
 });
 
 describe('the plot of what was spent', () => {

@@ -202,7 +202,7 @@ const changesView = (changes: ConcludedChanges): TaskChanges => ({
   note: changes.note ?? null,
 });
 
-const FROM_LOG = 'These are the edits that the agent reported, step by step; the figures of the files are from git.';
+const FROM_LOG = 'The agent reported these edits, step by step. The numbers of lines are from git.';
 const SO_FAR = 'The task has not ended: these are the edits that the agent has reported so far.';
 const FIGURES = 'The agent reported no differences; the files and their figures are from git.';
 
