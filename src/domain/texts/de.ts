@@ -6,6 +6,16 @@ export const de: Translation = {
   'hello.practice': 'Noch ist kein echtes Modell eingerichtet, deshalb antwortet das Übungsmodell.',
   'hello.try': 'Drei Dinge zum Ausprobieren:',
   'hello.help': '`help` zeigt, was es sonst noch gibt.',
+
+  // somebody who may write from now on, and buttons
+  'paired.owner': 'Das ist jetzt dein eigener Chat mit mir. Schreib, was ich tun soll, oder schreib `help`.',
+  'paired.trusted':
+    'Du kannst mir ab jetzt schreiben und erreichst die Projekte, die der Besitzer teilt. Wie, zeigt `help`.',
+  'press.settled': 'Das ist schon entschieden.',
+  'press.stranger': 'Das kann nur beantworten, wer mir schreiben darf.',
+  'sent.unsure': 'Ich weiß nicht, ob meine letzte Nachricht angekommen ist.',
+  'sent.began': 'Sie begann so: „{words}“. Frag noch einmal, wenn sie nicht da ist.',
+  'sent.file': 'Es war eine Datei. Frag noch einmal, wenn sie nicht da ist.',
   'try.lunch': '`ask me about lunch`: eine Frage, die auf dich wartet, auch wenn alles aus ist',
   'try.task': '`create workspace demo`, dann `task`: eine Programmieraufgabe in einem Container, die dich etwas fragt',
   'try.count': '`count to 100`, und mittendrin `stop`',
@@ -29,9 +39,54 @@ export const de: Translation = {
   'end.wrong': 'Da ist etwas schiefgegangen.',
   'end.kept': 'Was schon getan ist, bleibt.',
   'end.restart': 'Ein Neustart hat das aufgehalten; es geht weiter, wo es stehen geblieben ist.',
+  'end.cut':
+    'Die Antwort bricht hier ab, weil sie die Längengrenze des Modells erreicht hat. Schreib „weiter“ für den Rest.',
+  'end.cutEmpty':
+    'Das Modell hat seine Längengrenze erreicht, bevor es etwas gesagt hat. Bitte um einen kleineren Teil, oder schreib noch einmal.',
+  'end.cutAgain':
+    'Das Modell wurde {count}-mal nacheinander an seiner Längengrenze abgeschnitten, darum habe ich aufgehört. Was getan ist, bleibt. Bitte um einen kleineren Teil.',
+  'end.refused': 'Das Modell oder ein Filter seines Anbieters hat die Antwort abgelehnt.',
+  'end.refusedLater': 'Das Modell oder ein Filter seines Anbieters wollte nicht mehr dazu sagen.',
+  'end.empty': 'Das Modell hat nichts geantwortet. Schreib noch einmal, vielleicht mit anderen Worten.',
+  'end.looped':
+    'Ich habe hier aufgehört, weil dieselbe Aktion {count}-mal nacheinander dasselbe ergab. Was getan ist, bleibt.',
   'long.message':
     'Die Nachricht hat {count} Zeichen. Ich habe den Anfang gelesen und schlage den Rest bei Bedarf nach.',
   'long.file': 'Der ganze Text steht in der Datei.',
+
+  // files, recordings and messages of unusual kinds
+  'file.tooLarge':
+    '{kind, select, image {Dieses Bild} audio {Diese Aufnahme} video {Dieses Video} other {Diese Datei}} ist mir zu groß: Ich nehme bis zu {most} MB.',
+  'file.tooLargeTelegram':
+    '{kind, select, image {Dieses Bild} audio {Diese Aufnahme} video {Dieses Video} other {Diese Datei}} ist mir zu groß: Telegram lässt einen Bot bis zu {most} MB laden.',
+  'file.expired':
+    '{kind, select, image {Dieses Bild} audio {Diese Aufnahme} video {Dieses Video} other {Diese Datei}} liegt nicht mehr bei WhatsApp, und das Handy, von dem es kam, hat nichts noch einmal hochgeladen. Bitte schick es noch einmal.',
+  'file.tampered':
+    '{kind, select, image {Dieses Bild} audio {Diese Aufnahme} video {Dieses Video} other {Diese Datei}} passt nicht zur Prüfsumme und wurde also unterwegs beschädigt oder verändert. Ich habe nichts geöffnet; bitte schick es noch einmal.',
+  'file.unreadable':
+    'Ich kann {kind, select, image {dieses Bild} audio {diese Aufnahme} video {dieses Video} other {diese Datei}} nicht lesen: Die Nachricht sagt nicht, wo es liegt. Bitte schick es noch einmal.',
+  'file.away':
+    'Ich konnte {kind, select, image {dieses Bild} audio {diese Aufnahme} video {dieses Video} other {diese Datei}} nicht von WhatsApp laden. Bitte schick es noch einmal.',
+  'file.awayTelegram':
+    'Ich konnte {kind, select, image {dieses Bild} audio {diese Aufnahme} video {dieses Video} other {diese Datei}} nicht von Telegram laden. Bitte schick es noch einmal.',
+  'file.heard': 'Ich habe gehört: „{words}“',
+  'file.listening': 'Ich höre mir deine Sprachnachricht an ({length} min) …',
+  'file.noWords': 'In dieser Aufnahme habe ich keine Worte gehört.',
+  'file.notOpened': 'Ich konnte diese Aufnahme nicht öffnen. Bitte schreib es, oder schick sie noch einmal.',
+  'file.notHeard':
+    'Ich konnte aus dieser Aufnahme keinen Text machen ({why}). Bitte schreib es, oder schick sie später noch einmal.',
+  'file.deaf':
+    'Ich kann noch keine Sprachnachrichten hören; bitte schreib es. Damit ich es kann, gib mir eins davon und starte mich neu:\n- whisper.cpp auf diesem Rechner: WHISPER_MODEL mit einer Modelldatei wie ggml-base.bin, und WHISPER_BIN, wenn whisper-cli nicht im PATH ist (ffmpeg ist auch nötig)\n- einen Dienst, der mitschreibt: TRANSCRIPTION_BASE_URL und TRANSCRIPTION_API_KEY',
+  'kind.once':
+    'Das war zur einmaligen Ansicht gedacht, darum habe ich es weder geöffnet noch behalten. Schick es als normale Nachricht, wenn ich es lesen soll.',
+  'kind.unknown': 'Diese Art von Nachricht kann ich nicht lesen. Bitte schreib es als Text.',
+  'kind.onPhone':
+    'WhatsApp zeigt diese Nachricht nur auf dem Handy, darum konnte ich sie nicht lesen. Bitte schreib es als Text.',
+  'kind.calls': 'Ich kann keine Anrufe annehmen. Bitte schreib, oder schick eine Sprachnachricht.',
+  'kind.stories': 'Storys kann ich nicht öffnen. Bitte schick es als Text oder als Datei.',
+  'kind.paid': 'Bezahlte Medien kann ich nicht öffnen. Bitte schick es als Text oder als Datei.',
+  'kind.unreadable': 'Eine Nachricht von dir kam an, aber ich konnte sie nicht lesen. Bitte schick sie noch einmal.',
+  'kind.album': 'Die Bilder deines Albums sind nicht angekommen. Bitte schick sie noch einmal.',
 
   'status.nothing': 'Gerade läuft nichts.',
   'status.waited': ', davon {span} Warten auf dich',
@@ -113,6 +168,7 @@ export const de: Translation = {
   'limit.named': 'Der Agent in {workspace} wartet: {agent} ist bis {time} am Limit. Dann geht es weiter; {ways}',
   'limit.burst':
     'Das ist viel auf einmal. Ich lese jetzt, was zuerst kam, und den Rest in etwa einer Minute; nichts geht verloren.',
+  'limit.parts': 'Das ist viel auf einmal. Ich lese alles, einen Teil nach dem anderen.',
   'limit.ways': '`now` versucht es sofort, `stop` beendet es.',
   'limit.other': '`now {name}` macht mit {agent} weiter, `now` versucht es sofort, `stop` beendet es.',
 

@@ -13,6 +13,16 @@ export const en = {
   'hello.practice': 'No real model is set up yet, so the practice model answers.',
   'hello.try': 'Three things to try:',
   'hello.help': '`help` shows what else there is.',
+
+  // somebody who may write from now on, and buttons
+  'paired.owner': 'This is your own chat with me now. Write what you want done, or say `help`.',
+  'paired.trusted':
+    'You may write to me from now on, and reach the projects that the owner shares. Say `help` to see how.',
+  'press.settled': 'That is settled.',
+  'press.stranger': 'Only people who may write to me can answer that.',
+  'sent.unsure': 'I do not know whether my last message reached you.',
+  'sent.began': 'It began: “{words}”. Ask me again if it is not there.',
+  'sent.file': 'It was a file. Ask me again if it is not there.',
   'try.lunch': '`ask me about lunch`: a question that waits for you, also while everything is stopped',
   'try.task': '`create workspace demo`, then `task`: a coding task in a container, which asks you something',
   'try.count': '`count to 100`, and `stop` in the middle of it',
@@ -37,8 +47,50 @@ export const en = {
   'end.wrong': 'Something went wrong.',
   'end.kept': 'What was done is kept.',
   'end.restart': 'A restart held this up; going on where it stopped.',
+  'end.cut': 'The answer was cut here, because it reached the length limit of the model. Write “go on” for the rest.',
+  'end.cutEmpty':
+    'The model reached its length limit before it had said anything. Ask for a smaller part, or write again.',
+  'end.cutAgain':
+    'The model was cut off at its length limit {count} times in a row, so I stopped. What was done is kept. Ask for a smaller part.',
+  'end.refused': 'The model, or a filter of its provider, declined to answer this.',
+  'end.refusedLater': 'The model, or a filter of its provider, declined to say more.',
+  'end.empty': 'The model answered with nothing. Write again, perhaps in other words.',
+  'end.looped':
+    'I stopped here, because the same action gave the same result {count} times in a row. What was done is kept.',
   'long.message': 'That message has {count} characters. I have read its beginning and look up the rest as needed.',
   'long.file': 'The whole text is in the file.',
+
+  // files, recordings and messages of unusual kinds
+  'file.tooLarge':
+    '{kind, select, image {That picture} audio {That recording} video {That video} other {That file}} is too large for me: I take up to {most} MB.',
+  'file.tooLargeTelegram':
+    '{kind, select, image {That picture} audio {That recording} video {That video} other {That file}} is too large for me: Telegram lets a bot load up to {most} MB.',
+  'file.expired':
+    "{kind, select, image {That picture} audio {That recording} video {That video} other {That file}} is no longer on WhatsApp's server, and the phone that sent it did not upload it again. Please send it once more.",
+  'file.tampered':
+    '{kind, select, image {That picture} audio {That recording} video {That video} other {That file}} does not match its checksum, so it was damaged or changed on the way. I have not opened it; please send it again.',
+  'file.unreadable':
+    'I cannot read {kind, select, image {that picture} audio {that recording} video {that video} other {that file}}: the message does not say where it is. Please send it again.',
+  'file.away':
+    "I could not load {kind, select, image {that picture} audio {that recording} video {that video} other {that file}} from WhatsApp's server. Please send it again.",
+  'file.awayTelegram':
+    'I could not load {kind, select, image {that picture} audio {that recording} video {that video} other {that file}} from Telegram. Please send it again.',
+  'file.heard': 'I heard: “{words}”',
+  'file.listening': 'Listening to your voice note ({length} min) …',
+  'file.noWords': 'I could not hear any words in that recording.',
+  'file.notOpened': 'I could not open that recording. Please write it, or send it again.',
+  'file.notHeard': 'I could not turn that recording into text ({why}). Please write it, or send it again later.',
+  'file.deaf':
+    'I cannot listen to voice notes yet; please write it instead. To change that, give me one of these and restart me:\n- whisper.cpp on this computer: set WHISPER_MODEL to a model file such as ggml-base.bin, and WHISPER_BIN where whisper-cli is not on the PATH (ffmpeg is needed too)\n- a transcription service: set TRANSCRIPTION_BASE_URL and TRANSCRIPTION_API_KEY',
+  'kind.once':
+    'That was sent to be seen once, so I neither opened nor kept it. Send it as an ordinary message if I should read it.',
+  'kind.unknown': 'That is a kind of message that I cannot read. Please write it as text.',
+  'kind.onPhone': 'WhatsApp shows that message on the phone only, so I could not read it. Please write it as text.',
+  'kind.calls': 'I cannot take calls. Please write, or send a voice note.',
+  'kind.stories': 'I cannot open stories. Please send it as text or as a file.',
+  'kind.paid': 'I cannot open paid media. Please send it as text or as a file.',
+  'kind.unreadable': 'A message from you reached me, but I could not read it. Please send it again.',
+  'kind.album': 'The pictures of your album did not reach me. Please send them again.',
 
   // `status`
   'status.nothing': 'Nothing is running.',
@@ -118,6 +170,7 @@ export const en = {
     'The agent in {workspace} waits: {agent} is at its limit and does not say until when. I try again at {time}, and go on by myself; {ways}',
   'limit.named': 'The agent in {workspace} waits: {agent} is at its limit until {time}. I go on then; {ways}',
   'limit.burst': 'That is a lot at once. I read what came first now and the rest in about a minute; nothing is lost.',
+  'limit.parts': 'That is a lot at once. I read all of it, one part after the other.',
   'limit.ways': '`now` tries at once, `stop` ends it.',
   'limit.other': '`now {name}` goes on with {agent}, `now` tries at once, `stop` ends it.',
 

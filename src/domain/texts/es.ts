@@ -6,6 +6,16 @@ export const es: Translation = {
   'hello.practice': 'Todavía no hay un modelo de verdad configurado, así que responde el de práctica.',
   'hello.try': 'Tres cosas para probar:',
   'hello.help': '`help` muestra qué más hay.',
+
+  // somebody who may write from now on, and buttons
+  'paired.owner': 'Este es ahora tu propio chat conmigo. Escribe lo que quieres que haga, o di `help`.',
+  'paired.trusted':
+    'Desde ahora puedes escribirme y usar los proyectos que comparta el dueño. Di `help` para ver cómo.',
+  'press.settled': 'Eso ya está decidido.',
+  'press.stranger': 'Eso solo lo puede responder quien puede escribirme.',
+  'sent.unsure': 'No sé si te llegó mi último mensaje.',
+  'sent.began': 'Empezaba así: «{words}». Pregúntame otra vez si no está.',
+  'sent.file': 'Era un archivo. Pídemelo otra vez si no está.',
   'try.lunch': '`ask me about lunch`: una pregunta que te espera, aunque todo esté apagado',
   'try.task': '`create workspace demo` y luego `task`: una tarea de código en un contenedor, que te pregunta algo',
   'try.count': '`count to 100`, y `stop` a la mitad',
@@ -29,8 +39,53 @@ export const es: Translation = {
   'end.wrong': 'Algo salió mal.',
   'end.kept': 'Lo que ya está hecho se conserva.',
   'end.restart': 'Un reinicio lo retrasó; sigo donde se quedó.',
+  'end.cut':
+    'La respuesta se cortó aquí, porque llegó al límite de longitud del modelo. Escribe «sigue» para el resto.',
+  'end.cutEmpty':
+    'El modelo llegó a su límite de longitud antes de decir nada. Pide una parte más pequeña, o escribe otra vez.',
+  'end.cutAgain':
+    'El modelo se cortó {count} veces seguidas en su límite de longitud, así que me detuve. Lo hecho se conserva. Pide una parte más pequeña.',
+  'end.refused': 'El modelo, o un filtro de su proveedor, se negó a responder esto.',
+  'end.refusedLater': 'El modelo, o un filtro de su proveedor, se negó a decir más.',
+  'end.empty': 'El modelo no respondió nada. Escribe otra vez, quizá con otras palabras.',
+  'end.looped':
+    'Me detuve aquí, porque la misma acción dio el mismo resultado {count} veces seguidas. Lo hecho se conserva.',
   'long.message': 'Ese mensaje tiene {count} caracteres. He leído el principio y consulto el resto cuando haga falta.',
   'long.file': 'El texto completo está en el archivo.',
+
+  // files, recordings and messages of unusual kinds
+  'file.tooLarge':
+    '{kind, select, image {Esa foto} audio {Esa grabación} video {Ese vídeo} other {Ese archivo}} pesa demasiado para mí: acepto hasta {most} MB.',
+  'file.tooLargeTelegram':
+    '{kind, select, image {Esa foto} audio {Esa grabación} video {Ese vídeo} other {Ese archivo}} pesa demasiado para mí: Telegram deja que un bot descargue hasta {most} MB.',
+  'file.expired':
+    '{kind, select, image {Esa foto} audio {Esa grabación} video {Ese vídeo} other {Ese archivo}} ya no está en el servidor de WhatsApp, y el teléfono que lo envió no lo volvió a subir. Envíalo otra vez, por favor.',
+  'file.tampered':
+    '{kind, select, image {Esa foto} audio {Esa grabación} video {Ese vídeo} other {Ese archivo}} no coincide con su suma de control, así que se dañó o se cambió por el camino. No lo he abierto; envíalo otra vez, por favor.',
+  'file.unreadable':
+    'No puedo leer {kind, select, image {esa foto} audio {esa grabación} video {ese vídeo} other {ese archivo}}: el mensaje no dice dónde está. Envíalo otra vez, por favor.',
+  'file.away':
+    'No pude descargar {kind, select, image {esa foto} audio {esa grabación} video {ese vídeo} other {ese archivo}} del servidor de WhatsApp. Envíalo otra vez, por favor.',
+  'file.awayTelegram':
+    'No pude descargar {kind, select, image {esa foto} audio {esa grabación} video {ese vídeo} other {ese archivo}} de Telegram. Envíalo otra vez, por favor.',
+  'file.heard': 'He oído: «{words}»',
+  'file.listening': 'Escuchando tu nota de voz ({length} min)…',
+  'file.noWords': 'No he oído ninguna palabra en esa grabación.',
+  'file.notOpened': 'No pude abrir esa grabación. Escríbelo, o envíala otra vez, por favor.',
+  'file.notHeard':
+    'No pude convertir esa grabación en texto ({why}). Escríbelo, o envíala otra vez más tarde, por favor.',
+  'file.deaf':
+    'Todavía no puedo escuchar notas de voz; escríbelo, por favor. Para cambiarlo, dame una de estas cosas y reiníciame:\n- whisper.cpp en este ordenador: WHISPER_MODEL con un archivo de modelo como ggml-base.bin, y WHISPER_BIN si whisper-cli no está en el PATH (también hace falta ffmpeg)\n- un servicio de transcripción: TRANSCRIPTION_BASE_URL y TRANSCRIPTION_API_KEY',
+  'kind.once':
+    'Eso era para verse una sola vez, así que no lo he abierto ni guardado. Envíalo como mensaje normal si quieres que lo lea.',
+  'kind.unknown': 'No puedo leer ese tipo de mensaje. Escríbelo como texto, por favor.',
+  'kind.onPhone':
+    'WhatsApp muestra ese mensaje solo en el teléfono, así que no pude leerlo. Escríbelo como texto, por favor.',
+  'kind.calls': 'No puedo atender llamadas. Escríbeme, o envía una nota de voz.',
+  'kind.stories': 'No puedo abrir historias. Envíalo como texto o como archivo, por favor.',
+  'kind.paid': 'No puedo abrir contenido de pago. Envíalo como texto o como archivo, por favor.',
+  'kind.unreadable': 'Me llegó un mensaje tuyo, pero no pude leerlo. Envíalo otra vez, por favor.',
+  'kind.album': 'No me llegaron las fotos de tu álbum. Envíalas otra vez, por favor.',
 
   'status.nothing': 'No hay nada en marcha.',
   'status.waited': ', de los cuales {span} esperándote',
@@ -111,6 +166,7 @@ export const es: Translation = {
   'limit.named': 'El agente en {workspace} espera: {agent} está en su límite hasta las {time}. Entonces sigo; {ways}',
   'limit.burst':
     'Eso es mucho de golpe. Leo ahora lo que llegó primero y el resto en un minuto más o menos; no se pierde nada.',
+  'limit.parts': 'Eso es mucho de golpe. Lo leo todo, una parte tras otra.',
   'limit.ways': '`now` lo intenta ya, `stop` lo termina.',
   'limit.other': '`now {name}` sigue con {agent}, `now` lo intenta ya, `stop` lo termina.',
 

@@ -6,6 +6,16 @@ export const fr: Translation = {
   'hello.practice': 'Aucun vrai modèle n’est encore configuré, alors c’est le modèle d’entraînement qui répond.',
   'hello.try': 'Trois choses à essayer :',
   'hello.help': '`help` montre ce qu’il y a d’autre.',
+
+  // somebody who may write from now on, and buttons
+  'paired.owner': 'C’est maintenant ton propre chat avec moi. Écris ce que je dois faire, ou dis `help`.',
+  'paired.trusted':
+    'À partir de maintenant tu peux m’écrire et utiliser les projets que le propriétaire partage. Dis `help` pour voir comment.',
+  'press.settled': 'C’est déjà réglé.',
+  'press.stranger': 'Seules les personnes qui peuvent m’écrire peuvent y répondre.',
+  'sent.unsure': 'Je ne sais pas si mon dernier message est arrivé.',
+  'sent.began': 'Il commençait par : « {words} ». Redemande-moi s’il n’est pas là.',
+  'sent.file': 'C’était un fichier. Redemande-le-moi s’il n’est pas là.',
   'try.lunch': '`ask me about lunch` : une question qui t’attend, même quand tout est arrêté',
   'try.task': '`create workspace demo`, puis `task` : une tâche de code dans un conteneur, qui te pose une question',
   'try.count': '`count to 100`, et `stop` au milieu',
@@ -31,8 +41,53 @@ export const fr: Translation = {
   'end.wrong': 'Quelque chose s’est mal passé.',
   'end.kept': 'Ce qui est fait est gardé.',
   'end.restart': 'Un redémarrage a retardé ça ; je reprends là où ça s’est arrêté.',
+  'end.cut':
+    'La réponse s’arrête ici, car elle a atteint la limite de longueur du modèle. Écris « continue » pour la suite.',
+  'end.cutEmpty':
+    'Le modèle a atteint sa limite de longueur avant d’avoir dit quelque chose. Demande une plus petite partie, ou écris à nouveau.',
+  'end.cutAgain':
+    'Le modèle a été coupé {count} fois de suite à sa limite de longueur, donc je me suis arrêté. Ce qui est fait est gardé. Demande une plus petite partie.',
+  'end.refused': 'Le modèle, ou un filtre de son fournisseur, a refusé de répondre.',
+  'end.refusedLater': 'Le modèle, ou un filtre de son fournisseur, a refusé d’en dire plus.',
+  'end.empty': 'Le modèle n’a rien répondu. Écris à nouveau, peut-être autrement.',
+  'end.looped':
+    'Je me suis arrêté ici, car la même action a donné le même résultat {count} fois de suite. Ce qui est fait est gardé.',
   'long.message': 'Ce message fait {count} caractères. J’ai lu le début et je consulte le reste au besoin.',
   'long.file': 'Le texte complet est dans le fichier.',
+
+  // files, recordings and messages of unusual kinds
+  'file.tooLarge':
+    '{kind, select, image {Cette photo est trop lourde} audio {Cet enregistrement est trop lourd} video {Cette vidéo est trop lourde} other {Ce fichier est trop lourd}} pour moi : je prends jusqu’à {most} Mo.',
+  'file.tooLargeTelegram':
+    '{kind, select, image {Cette photo est trop lourde} audio {Cet enregistrement est trop lourd} video {Cette vidéo est trop lourde} other {Ce fichier est trop lourd}} pour moi : Telegram laisse un bot charger jusqu’à {most} Mo.',
+  'file.expired':
+    '{kind, select, image {Cette photo} audio {Cet enregistrement} video {Cette vidéo} other {Ce fichier}} n’est plus sur le serveur de WhatsApp, et le téléphone d’envoi ne l’y a pas remis. Renvoie-le, s’il te plaît.',
+  'file.tampered':
+    '{kind, select, image {Cette photo} audio {Cet enregistrement} video {Cette vidéo} other {Ce fichier}} ne correspond pas à sa somme de contrôle : il y a eu un dommage ou un changement en route. Je ne l’ai pas ouvert ; renvoie-le, s’il te plaît.',
+  'file.unreadable':
+    'Je ne peux pas lire {kind, select, image {cette photo} audio {cet enregistrement} video {cette vidéo} other {ce fichier}} : le message ne dit pas où c’est. Renvoie-le, s’il te plaît.',
+  'file.away':
+    'Je n’ai pas pu charger {kind, select, image {cette photo} audio {cet enregistrement} video {cette vidéo} other {ce fichier}} depuis le serveur de WhatsApp. Renvoie-le, s’il te plaît.',
+  'file.awayTelegram':
+    'Je n’ai pas pu charger {kind, select, image {cette photo} audio {cet enregistrement} video {cette vidéo} other {ce fichier}} depuis Telegram. Renvoie-le, s’il te plaît.',
+  'file.heard': 'J’ai entendu : « {words} »',
+  'file.listening': 'J’écoute ton message vocal ({length} min)…',
+  'file.noWords': 'Je n’ai entendu aucun mot dans cet enregistrement.',
+  'file.notOpened': 'Je n’ai pas pu ouvrir cet enregistrement. Écris-le, ou renvoie-le, s’il te plaît.',
+  'file.notHeard':
+    'Je n’ai pas pu mettre cet enregistrement en texte ({why}). Écris-le, ou renvoie-le plus tard, s’il te plaît.',
+  'file.deaf':
+    'Je ne peux pas encore écouter les messages vocaux ; écris-le, s’il te plaît. Pour changer ça, donne-moi l’un des deux et redémarre-moi :\n- whisper.cpp sur cet ordinateur : WHISPER_MODEL avec un fichier de modèle comme ggml-base.bin, et WHISPER_BIN si whisper-cli n’est pas dans le PATH (il faut aussi ffmpeg)\n- un service de transcription : TRANSCRIPTION_BASE_URL et TRANSCRIPTION_API_KEY',
+  'kind.once':
+    'C’était à voir une seule fois, donc je ne l’ai ni ouvert ni gardé. Envoie-le comme message normal si je dois le lire.',
+  'kind.unknown': 'Je ne peux pas lire ce genre de message. Écris-le en texte, s’il te plaît.',
+  'kind.onPhone':
+    'WhatsApp ne montre ce message que sur le téléphone, donc je n’ai pas pu le lire. Écris-le en texte, s’il te plaît.',
+  'kind.calls': 'Je ne peux pas prendre d’appels. Écris, ou envoie un message vocal, s’il te plaît.',
+  'kind.stories': 'Je ne peux pas ouvrir les stories. Envoie ça en texte ou en fichier, s’il te plaît.',
+  'kind.paid': 'Je ne peux pas ouvrir les médias payants. Envoie ça en texte ou en fichier, s’il te plaît.',
+  'kind.unreadable': 'Un message de toi m’est arrivé, mais je n’ai pas pu le lire. Renvoie-le, s’il te plaît.',
+  'kind.album': 'Les photos de ton album ne me sont pas arrivées. Renvoie-les, s’il te plaît.',
 
   'status.nothing': 'Rien ne tourne.',
   'status.waited': ', dont {span} à t’attendre',
@@ -114,6 +169,7 @@ export const fr: Translation = {
     'L’agent dans {workspace} attend : {agent} est à sa limite jusqu’à {time}. Je continue à ce moment-là ; {ways}',
   'limit.burst':
     'Ça fait beaucoup d’un coup. Je lis maintenant ce qui est arrivé en premier, et le reste dans une minute environ ; rien n’est perdu.',
+  'limit.parts': 'Ça fait beaucoup d’un coup. Je lis tout, une partie après l’autre.',
   'limit.ways': '`now` essaie tout de suite, `stop` l’arrête.',
   'limit.other': '`now {name}` continue avec {agent}, `now` essaie tout de suite, `stop` l’arrête.',
 

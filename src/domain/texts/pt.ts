@@ -6,6 +6,16 @@ export const pt: Translation = {
   'hello.practice': 'Ainda não há um modelo de verdade configurado, então quem responde é o de treino.',
   'hello.try': 'Três coisas para experimentar:',
   'hello.help': '`help` mostra o que mais existe.',
+
+  // somebody who may write from now on, and buttons
+  'paired.owner': 'Este é agora o seu próprio chat comigo. Escreva o que quer que eu faça, ou diga `help`.',
+  'paired.trusted':
+    'A partir de agora você pode me escrever e usar os projetos que o dono compartilhar. Diga `help` para ver como.',
+  'press.settled': 'Isso já foi decidido.',
+  'press.stranger': 'Isso só pode ser respondido por quem pode me escrever.',
+  'sent.unsure': 'Não sei se a minha última mensagem chegou.',
+  'sent.began': 'Começava assim: “{words}”. Pergunte de novo se não estiver aí.',
+  'sent.file': 'Era um arquivo. Peça de novo se não estiver aí.',
   'try.lunch': '`ask me about lunch`: uma pergunta que espera por você, mesmo com tudo desligado',
   'try.task': '`create workspace demo` e depois `task`: uma tarefa de código num contêiner, que pergunta algo a você',
   'try.count': '`count to 100`, e `stop` no meio',
@@ -29,8 +39,51 @@ export const pt: Translation = {
   'end.wrong': 'Algo deu errado.',
   'end.kept': 'O que já foi feito está guardado.',
   'end.restart': 'Uma reinicialização atrasou isto; continuo de onde parou.',
+  'end.cut':
+    'A resposta foi cortada aqui, porque chegou ao limite de tamanho do modelo. Escreva “continue” para o resto.',
+  'end.cutEmpty':
+    'O modelo chegou ao limite de tamanho antes de dizer alguma coisa. Peça uma parte menor ou escreva de novo.',
+  'end.cutAgain':
+    'O modelo foi cortado {count} vezes seguidas no limite de tamanho, então parei. O que foi feito fica. Peça uma parte menor.',
+  'end.refused': 'O modelo, ou um filtro do provedor, não quis responder a isto.',
+  'end.refusedLater': 'O modelo, ou um filtro do provedor, não quis dizer mais.',
+  'end.empty': 'O modelo não respondeu nada. Escreva de novo, talvez com outras palavras.',
+  'end.looped': 'Parei aqui, porque a mesma ação deu o mesmo resultado {count} vezes seguidas. O que foi feito fica.',
   'long.message': 'Essa mensagem tem {count} caracteres. Li o começo e consulto o resto quando precisar.',
   'long.file': 'O texto completo está no arquivo.',
+
+  // files, recordings and messages of unusual kinds
+  'file.tooLarge':
+    '{kind, select, image {Essa foto} audio {Essa gravação} video {Esse vídeo} other {Esse arquivo}} é grande demais para mim: aceito até {most} MB.',
+  'file.tooLargeTelegram':
+    '{kind, select, image {Essa foto} audio {Essa gravação} video {Esse vídeo} other {Esse arquivo}} é grande demais para mim: o Telegram deixa um bot baixar até {most} MB.',
+  'file.expired':
+    '{kind, select, image {Essa foto} audio {Essa gravação} video {Esse vídeo} other {Esse arquivo}} não está mais no servidor do WhatsApp, e o celular que enviou não mandou de novo. Por favor, envie mais uma vez.',
+  'file.tampered':
+    '{kind, select, image {Essa foto} audio {Essa gravação} video {Esse vídeo} other {Esse arquivo}} não bate com a soma de verificação, então algo estragou ou mudou no caminho. Não abri; por favor, envie de novo.',
+  'file.unreadable':
+    'Não consigo ler {kind, select, image {essa foto} audio {essa gravação} video {esse vídeo} other {esse arquivo}}: a mensagem não diz onde está. Por favor, envie de novo.',
+  'file.away':
+    'Não consegui baixar {kind, select, image {essa foto} audio {essa gravação} video {esse vídeo} other {esse arquivo}} do servidor do WhatsApp. Por favor, envie de novo.',
+  'file.awayTelegram':
+    'Não consegui baixar {kind, select, image {essa foto} audio {essa gravação} video {esse vídeo} other {esse arquivo}} do Telegram. Por favor, envie de novo.',
+  'file.heard': 'Ouvi: “{words}”',
+  'file.listening': 'Ouvindo a sua mensagem de voz ({length} min)…',
+  'file.noWords': 'Não ouvi nenhuma palavra nessa gravação.',
+  'file.notOpened': 'Não consegui abrir essa gravação. Por favor, escreva ou envie de novo.',
+  'file.notHeard':
+    'Não consegui transformar essa gravação em texto ({why}). Por favor, escreva ou envie de novo mais tarde.',
+  'file.deaf':
+    'Ainda não consigo ouvir mensagens de voz; por favor, escreva. Para mudar isso, me dê uma destas coisas e me reinicie:\n- whisper.cpp neste computador: WHISPER_MODEL com um arquivo de modelo como ggml-base.bin, e WHISPER_BIN se o whisper-cli não estiver no PATH (o ffmpeg também é necessário)\n- um serviço de transcrição: TRANSCRIPTION_BASE_URL e TRANSCRIPTION_API_KEY',
+  'kind.once':
+    'Isso era para ver uma vez só, então não abri nem guardei. Envie como mensagem normal se quiser que eu leia.',
+  'kind.unknown': 'Não consigo ler esse tipo de mensagem. Por favor, escreva em texto.',
+  'kind.onPhone': 'O WhatsApp mostra essa mensagem só no celular, então não consegui ler. Por favor, escreva em texto.',
+  'kind.calls': 'Não atendo chamadas. Por favor, escreva ou mande uma mensagem de voz.',
+  'kind.stories': 'Não consigo abrir stories. Por favor, envie como texto ou como arquivo.',
+  'kind.paid': 'Não consigo abrir mídia paga. Por favor, envie como texto ou como arquivo.',
+  'kind.unreadable': 'Chegou uma mensagem sua, mas não consegui ler. Por favor, envie de novo.',
+  'kind.album': 'As fotos do seu álbum não chegaram. Por favor, envie de novo.',
 
   'status.nothing': 'Não tem nada rodando.',
   'status.waited': ', dos quais {span} esperando você',
@@ -111,6 +164,7 @@ export const pt: Translation = {
   'limit.named': 'O agente em {workspace} está esperando: {agent} está no limite até {time}. Aí eu continuo; {ways}',
   'limit.burst':
     'Isso é muita coisa de uma vez. Leio agora o que chegou primeiro e o resto em mais ou menos um minuto; nada se perde.',
+  'limit.parts': 'Isso é muita coisa de uma vez. Leio tudo, uma parte depois da outra.',
   'limit.ways': '`now` tenta já, `stop` encerra.',
   'limit.other': '`now {name}` continua com {agent}, `now` tenta já, `stop` encerra.',
 

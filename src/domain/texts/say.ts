@@ -9,6 +9,8 @@ import { pt } from './pt.ts';
 /** The fixed texts of a chat in the language of its person. */
 
 export type TextKey = keyof typeof en;
+/** What a person is told, once their language is known. */
+export type Told = (say: Say) => string;
 /** A text that is missing is said in English. */
 export type Translation = Partial<Record<TextKey, string>>;
 

@@ -1,6 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Message } from '@grammyjs/types';
 import type { Logger } from 'pino';
+import { CATALOGUE, sayIn, type Told } from '../../../../domain/texts/say.ts';
 import { HOUR } from '../../../../domain/time.ts';
 import { dropOutgoing } from '../../../../store/chats/messages/outbox.ts';
 import {
@@ -43,7 +44,9 @@ const MB = 1024 * 1024;
 /** Telegram's limit for files that a bot sends. */
 const MOST_SENT = 50 * MB;
 const NO_TOPIC = '(This was for a topic that is closed or deleted.)\n\n';
-const UNSURE = 'I do not know whether my last message reached you.';
+
+/** The report of a message that may be lost begins so. */
+const UNSURE = Object.keys(CATALOGUE).map((language) => sayIn(language)('sent.unsure'));
 
 interface SenderDeps {
   db: Db;
@@ -243,14 +246,16 @@ export class TelegramSender implements ChannelSender {
       return;
     }
     await endTelegramSend(db, send, 'unknown', 'nobody can tell whether it arrived');
-    const begins = content.kind === 'text' ? content.text.slice(0, BEGINNING_CHARS).toWellFormed() : 'a file';
-    const text = `${UNSURE} It ${content.kind === 'text' ? `began: “${begins}”` : 'was a file'}. Ask me again if it is not there.`;
+    const words = content.kind === 'text' ? content.text.slice(0, BEGINNING_CHARS).toWellFormed() : null;
+    const body: Told = (say) =>
+      `${say('sent.unsure')} ${words === null ? say('sent.file') : say('sent.began', { words })}`;
     // the report of a report would go on for ever
-    if (row.threadId === null || row.body.startsWith(UNSURE)) return await this.tell(row, text);
+    if (row.threadId === null || UNSURE.some((unsure) => row.body.startsWith(unsure)))
+      return await this.tell(row, body(sayIn(row.language)));
     await intake.respond({
       threadId: row.threadId,
       said: '[a message of mine may be lost]',
-      body: text,
+      body,
       channelMessageId: `unknown/${row.id}/${send.part}`,
     });
   }

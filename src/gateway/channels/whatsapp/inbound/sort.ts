@@ -22,6 +22,7 @@ import { amend } from './amend.ts';
 import { type Content, decodeRow, type Incoming, idOf } from './decode.ts';
 import { ChatDirectory } from './directory.ts';
 import { type Decision, type Interpretation, interpretReaction, interpretVote } from './interpret.ts';
+import type { Unread } from './message-kinds.ts';
 import { Preparer } from './prepare.ts';
 
 interface SortDeps extends WhatsAppDeps {
@@ -46,8 +47,6 @@ const FOLLOWS_WITHIN_MS = 15_000;
 /** Shorter than a burst, so that the message is not passed on before its edit. */
 const AGAIN_MS = 250;
 const FAILED_LONGEST_MS = HOUR;
-
-const UNREADABLE = 'A message from you reached me, but I could not read it. Please send it again.';
 
 /** The album that a message announces or belongs to. */
 const albumOf = ({ address, message }: Admitted): string =>
@@ -119,11 +118,17 @@ export class Sorter {
   /** A message that stayed unreadable although WhatsApp was asked for it again, where everything is for us. */
   private async askToRepeat(it: Admitted): Promise<void> {
     if (it.role !== 'owner') await this.tellUnreadable(it.message);
-    await this.cannotRead(it, UNREADABLE);
+    await this.cannotRead(it, 'kind.unreadable');
   }
 
-  private async cannotRead({ row, message, address }: Admitted, say: string): Promise<void> {
-    await this.respond(address, '[a message that could not be read]', say, `${idOf(message)}/stub`, row.seq);
+  private async cannotRead({ row, message, address }: Admitted, why: Unread | 'kind.unreadable'): Promise<void> {
+    await this.respond(
+      address,
+      '[a message that could not be read]',
+      (say) => say(why),
+      `${idOf(message)}/stub`,
+      row.seq,
+    );
   }
 
   /** Tells the owner of an unreadable message of somebody who may write: once an hour for each author and chat. */
