@@ -1,7 +1,7 @@
 import { moneyText, tokensText } from '../model/price-book.ts';
 import { blockQuote, codeFence, inline, visible } from '../text/foreign-text.ts';
 import { cut, prefix } from '../text/storable.ts';
-import { sayAgain } from '../texts/again.ts';
+import { sayAgain, sayWhole } from '../texts/again.ts';
 import { english, type Say } from '../texts/say.ts';
 import type { Verdict } from './checks/verdict.ts';
 import { shownHost } from './egress.ts';
@@ -108,10 +108,13 @@ export function reportText(report: Report, say: Say = english): string {
     ),
     // the agent's words may be a stranger's, so they are quoted
     said.trim() && blockQuote(said),
-    result.problem ?? '',
+    result.problem
+      ?.split('\n')
+      .map((line) => sayWhole(line, 'report.', say))
+      .join('\n'),
     unheardText(report.unheard ?? [], say),
     ...(saysMore(report) ? [inline(sayAgain(report.reason, say), 1_000)] : []),
-    result.verdict?.reasons.join('\n'),
+    result.verdict?.reasons.map((reason) => sayWhole(reason, 'verdict.', say)).join('\n'),
     failedTests(report, say),
     changesText(report, say),
     untestedText(report, say),
@@ -213,7 +216,9 @@ const withOwnBranch = (text: string): string =>
     .replaceAll(/\bfetch\/tsk_[\w-]+/g, 'a branch of its own');
 
 const untestedText = ({ state, result: { tests, untested } }: Report, say: Say): string =>
-  !tests && state === 'completed' && untested ? say('report.untested', { why: untested }) : '';
+  !tests && state === 'completed' && untested
+    ? say('report.untested', { why: sayWhole(untested, 'untested.', say) })
+    : '';
 
 /** A proposal for the profile of the project: the person takes it over by saying it. */
 const testedByText = ({ workspace, result: { testedBy } }: Report, say: Say): string =>

@@ -69,6 +69,22 @@ export function sayAgain(text: string, say: Say): string {
     .join(' ');
 }
 
+/** A stored sentence that is one text of a family, in the language of a person; any other one stays as it is. */
+export function sayWhole(text: string, family: `${string}.`, say: Say): string {
+  if (say === english) return text;
+  const found = keysOf(family).flatMap((key) => {
+    const values = valuesIn(en[key], text);
+    return values ? [saidWith([key, values], say)] : [];
+  });
+  return found[0] ?? text;
+}
+
+/** Names of tests, and how many more there are. */
+function namesIn(value: string, say: Say): string {
+  const [, files, count] = /^(.*) and (\d+) more$/s.exec(value) ?? [];
+  return files === undefined ? value : say('undone.more', { files, count: Number(count) });
+}
+
 const saidWith = ([key, values]: [TextKey, Values], say: Say): string =>
   (say as (key: TextKey, values: Values) => string)(
     key,
@@ -77,6 +93,7 @@ const saidWith = ([key, values]: [TextKey, Values], say: Say): string =>
 
 /** The lists in a result of `undo`: what became of which files, which steps were taken back, and names alone. */
 function valueIn(name: string, value: string, say: Say): string {
+  if (name === 'names') return namesIn(value, say);
   if (!['changes', 'steps', 'files', 'others', 'refs', 'branches'].includes(name)) return value;
   const items = [...partsOf(value, ITEM_ENDS, ITEMS)].map((part) =>
     typeof part === 'string' ? part : saidWith(part, say),

@@ -3,7 +3,7 @@ import { parse, TYPE } from '@formatjs/icu-messageformat-parser';
 import { describe, expect, it } from 'vitest';
 import { greetingText, shortHelp } from '../../../src/domain/chat/words/help.ts';
 import { momentInWords, scheduleInWords } from '../../../src/domain/chat/words/schedule-words.ts';
-import { sayAgain } from '../../../src/domain/texts/again.ts';
+import { sayAgain, sayWhole } from '../../../src/domain/texts/again.ts';
 import { languageIn, languageOf } from '../../../src/domain/texts/language.ts';
 import {
   CATALOGUE,
@@ -136,6 +136,26 @@ describe('a sentence that was made in English', () => {
     for (const text of ['', 'Undone', 'It is gone. There is nothing to undo.', 'x'.repeat(10_000)])
       expect(sayAgain(text, say)).toBe(text);
     expect(sayAgain('There is nothing to undo. Or is there?', say)).toMatch(/machen\. Or is there\?$/);
+  });
+
+  it.each(['verdict.', 'untested.'] as const)('of the family %s is said again, whatever its values are', (family) => {
+    const values = {
+      count: 7,
+      before: 9,
+      now: 8,
+      command: 'npm test -- a. b',
+      file: '`src/a b.test.ts`',
+      names: '`a > b`',
+    };
+    for (const key of keys.filter((each) => each.startsWith(family))) {
+      const made = (english as (key: TextKey, values: object) => string)(key, values);
+      expect(sayWhole(made, family, say)).toBe((say as (key: TextKey, values: object) => string)(key, values));
+      expect(sayWhole(made, family, english)).toBe(made);
+    }
+    expect(sayWhole('Another sentence.', family, say)).toBe('Another sentence.');
+    expect(sayWhole('No longer there: `a`, `b. c` and 3 more.', 'verdict.', say)).toBe(
+      'Nicht mehr da: `a`, `b. c` und 3 weitere.',
+    );
   });
 
   it('of a container has a text', () => {
