@@ -27,7 +27,7 @@ export const toolsCommand = command({
   help: ['helps.tools'],
   parse: parseTools,
   mayAnswer: true,
-  ownersOnly: () => 'Only the owner sees and decides which tools I get.',
+  ownersOnly: () => 'owner.tools',
   run: async (order, context) => {
     const { tx, shared } = context;
     if (shared) return 'Say that in our own chat, and not in a group.';

@@ -18,7 +18,7 @@ export const groups = command({
   help: ['helps.groups'],
   parse: saying('groups', 'list groups', 'show groups', 'my groups'),
   mayAnswer: true,
-  ownersOnly: () => 'Only the owner sees my groups.',
+  ownersOnly: () => 'owner.groups',
   run: async (_, { tx, config, shared }) => {
     if (shared) return OWN;
     const found = await listedGroups(tx.now, config);

@@ -64,7 +64,7 @@ export const plans = command({
   topic: 'tasks',
   help: ['helps.plans'],
   parse: parsePlanPreference,
-  ownersOnly: (wanted) => (wanted === 'on' ? null : 'Only the owner lets tasks begin without a plan.'),
+  ownersOnly: (wanted) => (wanted === 'on' ? null : 'owner.plan'),
   run: async (wanted, { tx, say }) => {
     await setPlanFirst(tx.now, tx.threadId, { on: true, off: false, auto: null }[wanted]);
     return say(`plans.${wanted}`);

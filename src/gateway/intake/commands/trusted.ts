@@ -42,7 +42,7 @@ export const trustedCommand = command({
   help: ['helps.trust', 'helps.trustTelegram'],
   parse: parseTrust,
   mayAnswer: true,
-  ownersOnly: () => 'Only the owner says who may write to me.',
+  ownersOnly: () => 'owner.trusted',
   run: async (order, { tx: { now }, config, shared }) => {
     // numbers of people do not belong into a group
     if (shared) return 'Say that in our own chat, and not in a group.';
@@ -89,7 +89,7 @@ export const telegramCommand = command({
   help: ['helps.telegram'],
   parse: saying('telegram', 'pair telegram', 'connect telegram'),
   mayAnswer: true,
-  ownersOnly: () => 'Only the owner connects Telegram.',
+  ownersOnly: () => 'owner.telegram',
   run: async (_, { tx: { now }, config, shared }) =>
     shared ? 'Say that in our own chat, and not in a group.' : await invitation(now, config, 'owner'),
 });
@@ -113,7 +113,7 @@ export const shareCommand = command({
   topic: 'trust',
   help: ['helps.share'],
   parse: (text) => parseShare(text) ?? parseNamedShare(text),
-  ownersOnly: () => 'Only the owner shares workspaces.',
+  ownersOnly: () => 'owner.share',
   run: async (order, { tx, config }) => {
     if (!('name' in order)) return await share(tx.now, config, order);
     const { name, ...rest } = order;

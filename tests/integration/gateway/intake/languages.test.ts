@@ -95,3 +95,13 @@ it('what is asked about preferences, and what they are, is in Hindi', async () =
   expect(await decisionOf(id)).toBe('deny');
   expect(await told(thread, 'preferences')).toMatch(/^विस्तार: सामान्य\nभाषा: हर संदेश की अपनी\n/);
 });
+
+it('projects, and what tasks may reach, are told in Portuguese', async () => {
+  const thread = await app.thread();
+  await told(thread, 'Olá, bom dia');
+  expect(await told(thread, '/project nowhere')).toMatch(/^Não há nenhum projeto nowhere\./);
+  expect(await told(thread, 'egress')).toMatch(/^Este chat ainda não tem projeto\./);
+  expect(await told(thread, 'egress remove example.com')).toBe(
+    'Não há nenhuma regra sobre example.com aqui. Diga `egress` para ver o que há.',
+  );
+});
