@@ -306,6 +306,35 @@ export const de: Translation = {
   'owner.share': 'Nur der Besitzer teilt Projekte.',
   'owner.sign': 'In einer Gruppe sagt nur der Besitzer, von wem die Commits sind.',
   'owner.project': 'Für ein Projekt kann das nur der Besitzer erlauben. Es wartet auf ihn.',
+
+  // who may write, and which projects they reach
+  'trusted.ignored': 'Was {name} auf Telegram schreibt, wird ab jetzt ignoriert.',
+  'trusted.noName': 'Niemand auf Telegram, dem du vertraust, heißt {name}.',
+  'trusted.bySetting':
+    '+{phone} steht in den Einstellungen des Rechners, auf dem ich laufe. Nimm die Nummer dort heraus.',
+  'trusted.removed': 'Was +{phone} schreibt, wird ab jetzt ignoriert.',
+  'trusted.wasNot': '+{phone} durfte mir nicht schreiben.',
+  'trusted.own': '+{phone} ist deine eigene Nummer. Wer als Nächstes von ihr schreibt, gilt als du.',
+  'trusted.added':
+    '+{phone} darf mir auf WhatsApp schreiben und erreicht nur die Projekte, die du teilst: `share demo with +{phone}`.',
+  'trusted.nobody': 'Nur du darfst mir schreiben. `trust add +49 170 1234567` erlaubt es jemand anderem.',
+  'trusted.list': 'Du und:',
+  'telegram.notSetUp':
+    'Telegram ist nicht eingerichtet. Schreib auf Telegram an @BotFather, sag /newbot, trag das Token auf meiner Seite unter Settings ein, und starte mich neu.',
+  'telegram.notConnected': 'Telegram ist noch nicht verbunden. {why}',
+  'telegram.moment': 'Versuch es gleich noch einmal.',
+  'telegram.ownLink':
+    'Öffne das auf deinem Handy, und drück auf Start:\n{link}\nEs geht einmal, innerhalb von {count} Minuten. Wer es zuerst öffnet, gilt als du.',
+  'telegram.otherLink':
+    'Schick das der Person, der du vertraust; sie drückt auf Start:\n{link}\nEs geht einmal, innerhalb von {count} Minuten. Wer es zuerst öffnet, darf mir schreiben.',
+  'share.none': 'Kein Projekt ist geteilt.',
+  'share.ended': '{workspace} wird nicht mehr mit {who} geteilt.',
+  'share.wasNot': '{workspace} war nicht mit {who} geteilt.',
+  'share.mayNot': '+{person} darf mir nicht schreiben. Schreib erst `trust add +{person}`, dann teile noch einmal.',
+  'share.unknown': 'Ein Projekt {name} gibt es nicht. Es gibt: {names}.',
+  'share.noNames': 'keins',
+  'share.done':
+    '{workspace} ist mit {who} geteilt: Was dort verlangt wird, darf es lesen und ändern. „unshare {workspace} with {who}“ nimmt das zurück.',
   'own.chat': 'Schreib das in unserem eigenen Chat und nicht in einer Gruppe.',
   'trust.owner': 'Wie viel ich ohne Nachfrage tue, bestimmt nur der Besitzer.',
   'trust.group': 'In einer Gruppe kannst du mich nur vorsichtiger machen: Schreib „supervised“.',
@@ -313,6 +342,10 @@ export const de: Translation = {
   'trust.cautious': 'Ab jetzt frage ich vor Gefährlichem: Befehle, Löschen.',
   'trust.autonomous':
     'Ab jetzt tue ich alles ohne Nachfrage, außer was Text von anderen ausgelöst haben kann. Mit „supervised“ oder „cautious“ änderst du das.',
+  'trust.judged':
+    'Ab jetzt frage ich vor Gefährlichem. Antworte „{words}“, und ich tue dort dasselbe wieder ohne Nachfrage, außer ich habe Text von außerhalb des Projekts gelesen.',
+  'trust.judgedBy':
+    'Ab jetzt frage ich vor Gefährlichem. Antworte „{words}“, und {model} entscheidet, ob dasselbe dort zu deinen Worten passt.',
   'button.yes': 'ja',
   'button.no': 'nein',
   'button.more': 'mehr',
@@ -912,6 +945,17 @@ export const de: Translation = {
   'profile.forgotten': 'Das ist vergessen. In seinen Dateien steht `{command}`.',
   'profile.forgottenAll':
     'Das ist vergessen. Wie {workspace} {part, select, install {installiert} build {gebaut} test {getestet} lint {gelintet} other {gestartet}} wird, ist jetzt nicht bekannt.',
+
+  // whose name commits have
+  'sign.who': 'Commits sind von {name}. Ändere das mit `sign as Ada Lovelace <ada@example.com>`.',
+  'sign.form': 'Es braucht einen Namen und eine Adresse in spitzen Klammern: `sign as Ada Lovelace <ada@example.com>`.',
+  'sign.unknown': 'Deinen Namen und deine Adresse kenne ich nicht: Schreib `sign as Ada Lovelace <ada@example.com>`.',
+  'sign.noGit': 'Git auf diesem Rechner hat keinen Namen für dich: Schreib `sign as Ada Lovelace <ada@example.com>`.',
+  'sign.by': 'Commits sind ab jetzt von {name}, mit Unterschrift. `sign as fetch` beendet das.',
+  'sign.fetch':
+    'Commits sind ab jetzt von Fetch. `sign as Ada Lovelace <ada@example.com>` gibt ihnen den Namen einer Person.',
+  'sign.ask':
+    'Welchen Namen sollen die Commits haben? Git auf diesem Rechner kennt {name}: Schreib dafür `sign as me`, oder `sign as Ada Lovelace <ada@example.com>` für einen anderen. Bis dahin sind sie von Fetch. Nichts wartet darauf, und ich frage nur dieses eine Mal.',
   'usage.hereToday': 'Dieser Chat, heute: {spent}',
   'usage.hereEver': 'Dieser Chat, insgesamt: {spent}',
   'usage.allToday': 'Alle Chats, heute: {spent}',
@@ -921,14 +965,64 @@ export const de: Translation = {
   'usage.cached': 'Aus dem Zwischenspeicher des Anbieters kamen heute {cached} von {input} Eingabe-Tokens.',
   'usage.day': 'Ein Tag beginnt um Mitternacht in {zone}.',
   'usage.dayUtc': 'Ein Tag beginnt um Mitternacht UTC.',
+  'about.version': 'Fetch {version}, auf Node {node}.',
+
+  // which model answers
+  'model.practice':
+    'Das eingebaute Übungsmodell antwortet, weil kein echtes eingerichtet ist. Trag auf meiner Seite unter Settings, Model einen Schlüssel ein.',
+  'model.here': 'In diesem Chat antwortet {name} von {host}. `model default` nimmt wieder das übliche.',
+  'model.usual': 'Es antwortet {name} von {host}. Ein anderes wählst du auf meiner Seite unter Settings, Model.',
+  'model.theUsual': 'das übliche Modell',
+  'model.second': 'Fällt es aus, übernimmt {name}.',
+  'model.latest': 'Die letzte Antwort in diesem Gespräch ist von {name}.',
+  'model.none': 'Der Anbieter nennt keine Modelle.',
+  'model.thereAre': 'Es gibt:',
+  'model.more': 'und {count} weitere; `model NAME` nimmt jedes davon',
+  'model.noTools': 'ohne Werkzeuge',
+  'model.price': '{input} hinein, {output} heraus je Million Tokens',
+  'model.again': 'In diesem Chat antwortet wieder {name}.',
+  'model.unknown': 'Ein Modell {name} gibt es bei diesem Anbieter nicht.',
+  'model.near': ' Meinst du {names}?',
+  'model.taken': 'In diesem Chat antwortet ab dem nächsten Schritt {name}.',
+  'model.onlyTalks': ' Es kann keine Werkzeuge benutzen, also nur reden.',
   'plans.on': 'Ab jetzt beginnt hier jede Programmieraufgabe mit einem Plan und ändert vor deinem Ja nichts.',
   'plans.off': 'Ab jetzt beginnen Programmieraufgaben hier sofort. „plan: …“ verlangt trotzdem einen Plan.',
   'plans.auto':
     'Ab jetzt beginnt eine Programmieraufgabe hier mit einem Plan, wenn du einen verlangst oder sie groß ist.',
+  'plans.now':
+    '{when, select, big {Große Programmieraufgaben beginnen hier mit einem Plan.} all {Jede Programmieraufgabe beginnt hier mit einem Plan.} other {Keine Programmieraufgabe beginnt hier von selbst mit einem Plan.}} `plan: add a login page` verlangt einen; `plan on`, `plan off` und `plan auto` ändern das.',
   'trust.askAgain': 'Ab jetzt frage ich wieder vor: {what}.',
   'trust.notAllowed': 'Davon war in diesem Chat nichts dauerhaft erlaubt, ich frage also ohnehin.',
   'trust.offer':
     'Du hast dazu {count}-mal nacheinander ja gesagt. Mit „always for this project“ hört die Frage auf: Dann mache ich {what} in {workspace}, wo es zu deinem Auftrag passt.',
+
+  // groups, and what was said
+  'groups.none': 'Ich bin noch in keiner Gruppe. Füg mich zu einer hinzu, und ich sage es dir hier.',
+  'groups.members': '{count, plural, one {{count} Mitglied} other {{count} Mitglieder}}',
+  'groups.every': 'jede Nachricht',
+  'groups.mentioned': 'wer mich erwähnt oder mir antwortet',
+  'groups.called': 'wer {words} schreibt, mich erwähnt oder mir antwortet',
+  'groups.from': 'von {who}',
+  'groups.everyone': 'allen Mitgliedern',
+  'groups.trusted': 'dir und denen, denen du vertraust',
+  'groups.you': 'dir',
+  'groups.folder': 'Ordner {name}',
+  'groups.unanswered': 'ohne Antworten',
+  'groups.joined':
+    'Ich wurde zu {group} hinzugefügt. Dort hat noch niemand etwas von mir gesehen. Mit `answer in {name}` antworte ich dort.',
+  'groups.left':
+    'Ich bin nicht mehr in {group} und kann dort nicht antworten. Die Zeitpläne der Gruppe sind ausgeschaltet.',
+  'groups.paused':
+    'Du hast {group} verlassen, also antworte ich dort nicht mehr, und die Zeitpläne der Gruppe sind ausgeschaltet. Soll ich weitermachen, schreib `answer in {name}`.',
+  'groups.renamed': 'Die Gruppe „{from}“ heißt jetzt „{to}“.',
+  'groups.named': '„{name}“ auf {channel}',
+  'groups.namedOf': '„{name}“ auf {channel} ({count, plural, one {{count} Mitglied} other {{count} Mitglieder}})',
+  'export.several': 'Mehrere Chats heißen so. Nenn auch den Kanal: `export {name} (Telegram)`.',
+  'export.here': 'Hier ist es.',
   'trust.rule':
     'Ab jetzt mache ich {what} in {workspace} ohne Nachfrage, wo es zu deinem Auftrag passt. „ask again“ nimmt das zurück.',
+  'rules.none': 'Ich habe hier noch nach keiner Aktion in einem Projekt gefragt.',
+  'rules.line': '{what} in {workspace}: {yes} ja, {no} nein',
+  'rules.allowed': ', keine Frage mehr mit „judged“',
+  'rules.back': '„ask again“ nimmt zurück, was keine Frage mehr ist.',
 };

@@ -304,6 +304,34 @@ export const en = {
   'owner.share': 'Only the owner shares workspaces.',
   'owner.sign': 'In a group only the owner says who the commits are by.',
   'owner.project': 'Only the owner can allow that for a project. It waits for the owner.',
+
+  // who may write, and which projects they reach
+  'trusted.ignored': 'What {name} writes on Telegram is ignored from now on.',
+  'trusted.noName': 'Nobody on Telegram whom you trust is called {name}.',
+  'trusted.bySetting': '+{phone} is trusted in the settings of the machine that I run on. Take the number out there.',
+  'trusted.removed': 'What +{phone} writes is ignored from now on.',
+  'trusted.wasNot': '+{phone} was not trusted.',
+  'trusted.own': '+{phone} is your own number. Who writes from it next is taken for you.',
+  'trusted.added':
+    '+{phone} may write to me on WhatsApp, and reaches only the projects that you share: `share demo with +{phone}`.',
+  'trusted.nobody': 'Only you may write to me. `trust add +49 170 1234567` lets somebody else.',
+  'trusted.list': 'You, and:',
+  'telegram.notSetUp':
+    'Telegram is not set up. Write to @BotFather on Telegram, say /newbot, put the token in on my page, under Settings, and start me again.',
+  'telegram.notConnected': 'Telegram is not connected yet. {why}',
+  'telegram.moment': 'Try again in a moment.',
+  'telegram.ownLink':
+    'Open this on your phone, and press Start:\n{link}\nIt works once, within {count} minutes. Whoever opens it first is taken for you.',
+  'telegram.otherLink':
+    'Send this to the person whom you trust, and press Start:\n{link}\nIt works once, within {count} minutes. Whoever opens it first may write to me.',
+  'share.none': 'No workspace is shared.',
+  'share.ended': '{workspace} is no longer shared with {who}.',
+  'share.wasNot': '{workspace} was not shared with {who}.',
+  'share.mayNot': '+{person} may not write to me. Say `trust add +{person}` first; then share again.',
+  'share.unknown': 'There is no workspace {name}. There {count, plural, one {is} other {are}}: {names}.',
+  'share.noNames': 'none',
+  'share.done':
+    '{workspace} is shared with {who}: what they ask for may read and change it. "unshare {workspace} with {who}" takes that back.',
   'own.chat': 'Say that in our own chat, and not in a group.',
   'trust.owner': 'Only the owner sets how much I do without asking.',
   'trust.group': 'In a group you can only make me more careful: say "supervised".',
@@ -311,6 +339,10 @@ export const en = {
   'trust.cautious': 'From now on I ask before what is dangerous: commands, deletions.',
   'trust.autonomous':
     'From now on I do everything without asking, except what text of others may have caused. Say "supervised" or "cautious" to change that.',
+  'trust.judged':
+    'From now on I ask before what is dangerous. Answer "{words}", and I do the same there again without asking, unless I have read text from outside the project.',
+  'trust.judgedBy':
+    'From now on I ask before what is dangerous. Answer "{words}", and {model} decides whether the same there fits your words.',
   'button.yes': 'yes',
   'button.no': 'no',
   'button.more': 'more',
@@ -907,6 +939,17 @@ export const en = {
   'profile.forgotten': 'That is forgotten. Its files say `{command}`.',
   'profile.forgottenAll':
     'That is forgotten. How {workspace} is {part, select, install {installed} build {built} test {tested} lint {linted} other {started}} is not known now.',
+
+  // whose name commits have
+  'sign.who': 'Commits are by {name}. Change it with `sign as Ada Lovelace <ada@example.com>`.',
+  'sign.form': 'A name and an address in angle brackets are needed: `sign as Ada Lovelace <ada@example.com>`.',
+  'sign.unknown': 'I do not know your name and address: say `sign as Ada Lovelace <ada@example.com>`.',
+  'sign.noGit': 'Git on this machine has no name for you: say `sign as Ada Lovelace <ada@example.com>`.',
+  'sign.by': 'Commits from now on are by {name}, who signs them off. `sign as fetch` ends that.',
+  'sign.fetch':
+    "Commits from now on are by Fetch. `sign as Ada Lovelace <ada@example.com>` gives them a person's name.",
+  'sign.ask':
+    'Whose name shall the commits have? Git on this machine knows {name}: say `sign as me` for that, or `sign as Ada Lovelace <ada@example.com>` for another. Until then they are by Fetch. Nothing waits for this, and I ask it only once.',
   'usage.hereToday': 'This chat, today: {spent}',
   'usage.hereEver': 'This chat, in all: {spent}',
   'usage.allToday': 'All chats, today: {spent}',
@@ -916,13 +959,62 @@ export const en = {
   'usage.cached': 'The cache of the endpoint had {cached} of {input} input tokens today.',
   'usage.day': 'A day begins at midnight in {zone}.',
   'usage.dayUtc': 'A day begins at midnight UTC.',
+  'about.version': 'Fetch {version}, on Node {node}.',
+
+  // which model answers
+  'model.practice':
+    'The built-in practice model answers, because no real one is set up. Put in a key on my page, under Settings, Model.',
+  'model.here': '{name} of {host} answers in this chat. `model default` takes the usual one again.',
+  'model.usual': '{name} of {host} answers. Another one is chosen on my page, under Settings, Model.',
+  'model.theUsual': 'The usual model',
+  'model.second': '{name} takes over when it fails.',
+  'model.latest': 'The latest answer in this conversation is by {name}.',
+  'model.none': 'The endpoint lists no models.',
+  'model.thereAre': 'There are:',
+  'model.more': 'and {count} more; `model NAME` takes any of them',
+  'model.noTools': 'calls no tools',
+  'model.price': '{input} in, {output} out per million tokens',
+  'model.again': '{name} answers in this chat again.',
+  'model.unknown': 'The endpoint has no model {name}.',
+  'model.near': ' Do you mean {names}?',
+  'model.taken': '{name} answers in this chat from the next step on.',
+  'model.onlyTalks': ' It calls no tools, so it can only talk.',
   'plans.on': 'From now on each coding task here begins with a plan, and changes nothing before your yes.',
   'plans.off': 'From now on coding tasks here begin at once. "plan: …" asks for a plan all the same.',
   'plans.auto': 'From now on a coding task here begins with a plan when you ask for one, or when it is big.',
+  'plans.now':
+    '{when, select, big {Big coding tasks here begin with a plan.} all {Each coding task here begins with a plan.} other {No coding task here begins by itself with a plan.}} `plan: add a login page` asks for one; `plan on`, `plan off` and `plan auto` change that.',
   'trust.askAgain': 'From now on I ask again before: {what}.',
   'trust.notAllowed': 'Nothing of that was allowed for good in this chat, so I ask anyway.',
   'trust.offer':
     'You have said yes to this {count} times in a row. "always for this project" stops the question: I then do {what} in {workspace} where it fits what you asked for.',
+
+  // groups, and what was said
+  'groups.none': 'I am in no group yet. Add me to one, and I tell you here.',
+  'groups.members': '{count} members',
+  'groups.every': 'every message',
+  'groups.mentioned': 'who mentions me or replies to me',
+  'groups.called': 'who writes {words}, mentions me or replies to me',
+  'groups.from': 'from {who}',
+  'groups.everyone': 'every member',
+  'groups.trusted': 'you and the people whom you trust',
+  'groups.you': 'you',
+  'groups.folder': 'folder {name}',
+  'groups.unanswered': 'not answered',
+  'groups.joined':
+    'I was added to {group}. Nobody there has seen anything from me. Say `answer in {name}` to have me answer there.',
+  'groups.left': 'I am no longer in {group}, so I cannot answer there. Its schedules are switched off.',
+  'groups.paused':
+    'You have left {group}, so I do not answer there any more, and its schedules are switched off. Say `answer in {name}` if I shall go on.',
+  'groups.renamed': 'The group “{from}” is called “{to}” now.',
+  'groups.named': '“{name}” on {channel}',
+  'groups.namedOf': '“{name}” on {channel} ({count} members)',
+  'export.several': 'Several chats are called so. Name the channel, too: `export {name} (Telegram)`.',
+  'export.here': 'Here it is.',
   'trust.rule':
     'From now on I do {what} in {workspace} without asking, where it fits what you asked for. "ask again" takes that back.',
+  'rules.none': 'I have not asked here about any action in a project yet.',
+  'rules.line': '{what} in {workspace}: {yes} yes, {no} no',
+  'rules.allowed': ', no question in judged mode',
+  'rules.back': '"ask again" takes back what is no question.',
 } as const;

@@ -299,6 +299,34 @@ export const es: Translation = {
   'owner.share': 'Solo el dueño comparte proyectos.',
   'owner.sign': 'En un grupo solo el dueño dice de quién son los commits.',
   'owner.project': 'Solo el dueño puede permitir eso para un proyecto. Espera al dueño.',
+
+  // who may write, and which projects they reach
+  'trusted.ignored': 'Desde ahora se ignora lo que {name} escriba en Telegram.',
+  'trusted.noName': 'Nadie de tu confianza en Telegram se llama {name}.',
+  'trusted.bySetting': '+{phone} está en los ajustes de la máquina en la que funciono. Quita el número ahí.',
+  'trusted.removed': 'Desde ahora se ignora lo que escriba +{phone}.',
+  'trusted.wasNot': '+{phone} no tenía tu confianza.',
+  'trusted.own': '+{phone} es tu propio número. A quien escriba desde él la próxima vez lo tomo por ti.',
+  'trusted.added':
+    '+{phone} puede escribirme por WhatsApp y solo llega a los proyectos que compartas: `share demo with +{phone}`.',
+  'trusted.nobody': 'Solo tú puedes escribirme. `trust add +49 170 1234567` se lo permite a otra persona.',
+  'trusted.list': 'Tú y:',
+  'telegram.notSetUp':
+    'Telegram no está configurado. Escribe a @BotFather en Telegram, di /newbot, pon el token en mi página, en Settings, y reiníciame.',
+  'telegram.notConnected': 'Telegram todavía no está conectado. {why}',
+  'telegram.moment': 'Inténtalo otra vez en un momento.',
+  'telegram.ownLink':
+    'Ábrelo en tu teléfono y pulsa Start:\n{link}\nSirve una vez, durante {count} minutos. A quien lo abra primero lo tomo por ti.',
+  'telegram.otherLink':
+    'Envíalo a la persona de tu confianza, que debe pulsar Start:\n{link}\nSirve una vez, durante {count} minutos. Quien lo abra primero puede escribirme.',
+  'share.none': 'No hay ningún proyecto compartido.',
+  'share.ended': '{workspace} ya no se comparte con {who}.',
+  'share.wasNot': '{workspace} no se compartía con {who}.',
+  'share.mayNot': '+{person} no puede escribirme. Di primero `trust add +{person}` y luego compártelo otra vez.',
+  'share.unknown': 'No hay ningún proyecto {name}. Hay: {names}.',
+  'share.noNames': 'ninguno',
+  'share.done':
+    '{workspace} se comparte con {who}: lo que pida puede leerlo y cambiarlo. «unshare {workspace} with {who}» lo retira.',
   'own.chat': 'Dilo en nuestro propio chat, y no en un grupo.',
   'trust.owner': 'Solo el dueño decide cuánto hago sin preguntar.',
   'trust.group': 'En un grupo solo puedes hacerme más prudente: di «supervised».',
@@ -306,6 +334,10 @@ export const es: Translation = {
   'trust.cautious': 'Desde ahora pregunto antes de lo peligroso: comandos, borrados.',
   'trust.autonomous':
     'Desde ahora hago todo sin preguntar, salvo lo que pueda venir de texto de otros. Di «supervised» o «cautious» para cambiarlo.',
+  'trust.judged':
+    'Desde ahora pregunto antes de lo peligroso. Responde «{words}» y ahí vuelvo a hacer lo mismo sin preguntar, salvo que haya leído texto de fuera del proyecto.',
+  'trust.judgedBy':
+    'Desde ahora pregunto antes de lo peligroso. Responde «{words}» y {model} decide si lo mismo encaja ahí con tus palabras.',
   'button.yes': 'sí',
   'button.no': 'no',
   'button.more': 'más',
@@ -890,6 +922,18 @@ export const es: Translation = {
   'profile.forgotten': 'Olvidado. Sus archivos dicen `{command}`.',
   'profile.forgottenAll':
     'Olvidado. Ahora no se sabe cómo {part, select, install {se instala} build {se construye} test {se prueba} lint {se revisa} other {se ejecuta}} {workspace}.',
+
+  // whose name commits have
+  'sign.who': 'Los commits son de {name}. Cámbialo con `sign as Ada Lovelace <ada@example.com>`.',
+  'sign.form':
+    'Hacen falta un nombre y una dirección entre corchetes angulares: `sign as Ada Lovelace <ada@example.com>`.',
+  'sign.unknown': 'No conozco tu nombre ni tu dirección: di `sign as Ada Lovelace <ada@example.com>`.',
+  'sign.noGit': 'Git en esta máquina no tiene ningún nombre para ti: di `sign as Ada Lovelace <ada@example.com>`.',
+  'sign.by': 'Desde ahora los commits son de {name}, con su firma. `sign as fetch` lo termina.',
+  'sign.fetch':
+    'Desde ahora los commits son de Fetch. `sign as Ada Lovelace <ada@example.com>` les da el nombre de una persona.',
+  'sign.ask':
+    '¿A nombre de quién van los commits? Git en esta máquina conoce a {name}: di `sign as me` para eso, o `sign as Ada Lovelace <ada@example.com>` para otro. Hasta entonces son de Fetch. Nada espera por esto, y lo pregunto solo una vez.',
   'usage.hereToday': 'Este chat, hoy: {spent}',
   'usage.hereEver': 'Este chat, en total: {spent}',
   'usage.allToday': 'Todos los chats, hoy: {spent}',
@@ -899,13 +943,62 @@ export const es: Translation = {
   'usage.cached': 'La caché del proveedor tuvo hoy {cached} de {input} tokens de entrada.',
   'usage.day': 'El día empieza a medianoche en {zone}.',
   'usage.dayUtc': 'El día empieza a medianoche UTC.',
+  'about.version': 'Fetch {version}, en Node {node}.',
+
+  // which model answers
+  'model.practice':
+    'Responde el modelo de práctica incluido, porque no hay ninguno real configurado. Pon una clave en mi página, en Settings, Model.',
+  'model.here': 'En este chat responde {name} de {host}. `model default` vuelve al de siempre.',
+  'model.usual': 'Responde {name} de {host}. Otro se elige en mi página, en Settings, Model.',
+  'model.theUsual': 'el modelo de siempre',
+  'model.second': 'Si falla, lo sustituye {name}.',
+  'model.latest': 'La última respuesta de esta conversación es de {name}.',
+  'model.none': 'El proveedor no muestra ningún modelo.',
+  'model.thereAre': 'Hay:',
+  'model.more': 'y {count} más; `model NAME` elige cualquiera',
+  'model.noTools': 'no usa herramientas',
+  'model.price': '{input} de entrada, {output} de salida por millón de tokens',
+  'model.again': 'En este chat vuelve a responder {name}.',
+  'model.unknown': 'El proveedor no tiene ningún modelo {name}.',
+  'model.near': ' ¿Te refieres a {names}?',
+  'model.taken': 'En este chat responde {name} a partir del próximo paso.',
+  'model.onlyTalks': ' No usa herramientas, así que solo puede hablar.',
   'plans.on': 'Desde ahora cada tarea de código empieza aquí con un plan y no cambia nada antes de tu sí.',
   'plans.off': 'Desde ahora las tareas de código empiezan aquí enseguida. «plan: …» pide un plan de todos modos.',
   'plans.auto': 'Desde ahora una tarea de código empieza aquí con un plan si lo pides o si es grande.',
+  'plans.now':
+    '{when, select, big {Las tareas de código grandes empiezan aquí con un plan.} all {Cada tarea de código empieza aquí con un plan.} other {Ninguna tarea de código empieza aquí por sí sola con un plan.}} `plan: add a login page` pide uno; `plan on`, `plan off` y `plan auto` lo cambian.',
   'trust.askAgain': 'Desde ahora vuelvo a preguntar antes de: {what}.',
   'trust.notAllowed': 'Nada de eso estaba permitido para siempre en este chat, así que pregunto de todos modos.',
   'trust.offer':
     'Has dicho sí a esto {count} veces seguidas. «always for this project» quita la pregunta: entonces hago {what} en {workspace} cuando encaje con lo que pediste.',
+
+  // groups, and what was said
+  'groups.none': 'Todavía no estoy en ningún grupo. Añádeme a uno y te lo digo aquí.',
+  'groups.members': '{count, plural, one {{count} miembro} other {{count} miembros}}',
+  'groups.every': 'todos los mensajes',
+  'groups.mentioned': 'quien me menciona o me responde',
+  'groups.called': 'quien escribe {words}, me menciona o me responde',
+  'groups.from': 'de {who}',
+  'groups.everyone': 'todos los miembros',
+  'groups.trusted': 'ti y las personas en quienes confías',
+  'groups.you': 'ti',
+  'groups.folder': 'carpeta {name}',
+  'groups.unanswered': 'sin respuestas',
+  'groups.joined':
+    'Me han añadido a {group}. Nadie ha visto nada mío ahí. Di `answer in {name}` para que responda ahí.',
+  'groups.left': 'Ya no estoy en {group}, así que no puedo responder ahí. Sus programaciones están desactivadas.',
+  'groups.paused':
+    'Has salido de {group}, así que ya no respondo ahí y sus programaciones están desactivadas. Di `answer in {name}` si quieres que siga.',
+  'groups.renamed': 'El grupo «{from}» se llama ahora «{to}».',
+  'groups.named': '«{name}» en {channel}',
+  'groups.namedOf': '«{name}» en {channel} ({count, plural, one {{count} miembro} other {{count} miembros}})',
+  'export.several': 'Varios chats se llaman así. Nombra también el canal: `export {name} (Telegram)`.',
+  'export.here': 'Aquí está.',
   'trust.rule':
     'Desde ahora hago {what} en {workspace} sin preguntar, cuando encaje con lo que pediste. «ask again» lo retira.',
+  'rules.none': 'Aquí todavía no he preguntado por ninguna acción en un proyecto.',
+  'rules.line': '{what} en {workspace}: {yes} sí, {no} no',
+  'rules.allowed': ', sin pregunta en el modo «judged»',
+  'rules.back': '«ask again» retira lo que ya no se pregunta.',
 };

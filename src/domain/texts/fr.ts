@@ -310,6 +310,34 @@ export const fr: Translation = {
   'owner.share': 'Seul le propriétaire partage des projets.',
   'owner.sign': 'Dans un groupe, seul le propriétaire dit de qui sont les commits.',
   'owner.project': 'Seul le propriétaire peut l’autoriser pour un projet. Ça l’attend.',
+
+  // who may write, and which projects they reach
+  'trusted.ignored': 'À partir de maintenant, ce que {name} écrit sur Telegram est ignoré.',
+  'trusted.noName': 'Personne de confiance sur Telegram ne s’appelle {name}.',
+  'trusted.bySetting': '+{phone} est dans les réglages de la machine où je tourne. Retire le numéro là-bas.',
+  'trusted.removed': 'À partir de maintenant, ce que +{phone} écrit est ignoré.',
+  'trusted.wasNot': '+{phone} n’était pas de confiance.',
+  'trusted.own': '+{phone} est ton propre numéro. La prochaine personne qui écrit avec passe pour toi.',
+  'trusted.added':
+    '+{phone} peut m’écrire sur WhatsApp, et n’atteint que les projets que tu partages : `share demo with +{phone}`.',
+  'trusted.nobody': 'Toi seul peux m’écrire. `trust add +49 170 1234567` l’autorise à quelqu’un d’autre.',
+  'trusted.list': 'Toi, et :',
+  'telegram.notSetUp':
+    'Telegram n’est pas configuré. Écris à @BotFather sur Telegram, dis /newbot, mets le jeton sur ma page, sous Settings, et redémarre-moi.',
+  'telegram.notConnected': 'Telegram n’est pas encore connecté. {why}',
+  'telegram.moment': 'Réessaie dans un instant.',
+  'telegram.ownLink':
+    'Ouvre ça sur ton téléphone, et appuie sur Start :\n{link}\nÇa marche une fois, pendant {count} minutes. La première personne qui l’ouvre passe pour toi.',
+  'telegram.otherLink':
+    'Envoie ça à la personne de confiance, qui doit appuyer sur Start :\n{link}\nÇa marche une fois, pendant {count} minutes. La première personne qui l’ouvre peut m’écrire.',
+  'share.none': 'Aucun projet n’est partagé.',
+  'share.ended': '{workspace} n’est plus partagé avec {who}.',
+  'share.wasNot': '{workspace} n’était pas partagé avec {who}.',
+  'share.mayNot': '+{person} ne peut pas m’écrire. Dis d’abord `trust add +{person}`, puis partage à nouveau.',
+  'share.unknown': 'Il n’y a pas de projet {name}. Il y a : {names}.',
+  'share.noNames': 'aucun',
+  'share.done':
+    '{workspace} est partagé avec {who} : ses demandes peuvent le lire et le changer. « unshare {workspace} with {who} » le retire.',
   'own.chat': 'Dis ça dans notre propre chat, et pas dans un groupe.',
   'trust.owner': 'Seul le propriétaire décide de ce que je fais sans demander.',
   'trust.group': 'Dans un groupe, tu peux seulement me rendre plus prudent : dis « supervised ».',
@@ -317,6 +345,10 @@ export const fr: Translation = {
   'trust.cautious': 'À partir de maintenant, je demande avant ce qui est dangereux : commandes, suppressions.',
   'trust.autonomous':
     'À partir de maintenant, je fais tout sans demander, sauf ce qui peut venir de texte d’autres personnes. Dis « supervised » ou « cautious » pour changer ça.',
+  'trust.judged':
+    'À partir de maintenant, je demande avant ce qui est dangereux. Réponds « {words} », et là je refais la même chose sans demander, sauf si j’ai lu du texte d’en dehors du projet.',
+  'trust.judgedBy':
+    'À partir de maintenant, je demande avant ce qui est dangereux. Réponds « {words} », et {model} décide si la même chose correspond là à tes mots.',
   'button.yes': 'oui',
   'button.no': 'non',
   'button.more': 'suite',
@@ -912,6 +944,17 @@ export const fr: Translation = {
   'profile.forgotten': 'C’est oublié. Ses fichiers disent `{command}`.',
   'profile.forgottenAll':
     'C’est oublié. On ne sait plus comment {workspace} est {part, select, install {installé} build {construit} test {testé} lint {vérifié} other {lancé}}.',
+
+  // whose name commits have
+  'sign.who': 'Les commits sont de {name}. Change-le avec `sign as Ada Lovelace <ada@example.com>`.',
+  'sign.form': 'Il faut un nom et une adresse entre chevrons : `sign as Ada Lovelace <ada@example.com>`.',
+  'sign.unknown': 'Je ne connais pas ton nom ni ton adresse : dis `sign as Ada Lovelace <ada@example.com>`.',
+  'sign.noGit': 'Git sur cette machine n’a pas de nom pour toi : dis `sign as Ada Lovelace <ada@example.com>`.',
+  'sign.by': 'À partir de maintenant, les commits sont de {name}, avec sa signature. `sign as fetch` l’arrête.',
+  'sign.fetch':
+    'À partir de maintenant, les commits sont de Fetch. `sign as Ada Lovelace <ada@example.com>` leur donne le nom d’une personne.',
+  'sign.ask':
+    'À quel nom mettre les commits ? Git sur cette machine connaît {name} : dis `sign as me` pour ça, ou `sign as Ada Lovelace <ada@example.com>` pour un autre. D’ici là, ils sont de Fetch. Rien n’attend, et je ne le demande qu’une fois.',
   'usage.hereToday': 'Ce chat, aujourd’hui : {spent}',
   'usage.hereEver': 'Ce chat, en tout : {spent}',
   'usage.allToday': 'Tous les chats, aujourd’hui : {spent}',
@@ -921,15 +964,64 @@ export const fr: Translation = {
   'usage.cached': 'Le cache du fournisseur avait aujourd’hui {cached} sur {input} tokens en entrée.',
   'usage.day': 'Une journée commence à minuit, heure de {zone}.',
   'usage.dayUtc': 'Une journée commence à minuit UTC.',
+  'about.version': 'Fetch {version}, sur Node {node}.',
+
+  // which model answers
+  'model.practice':
+    'C’est le modèle d’entraînement intégré qui répond, car aucun vrai n’est configuré. Mets une clé sur ma page, sous Settings, Model.',
+  'model.here': 'Dans ce chat, c’est {name} de {host} qui répond. `model default` reprend l’habituel.',
+  'model.usual': 'C’est {name} de {host} qui répond. Un autre se choisit sur ma page, sous Settings, Model.',
+  'model.theUsual': 'le modèle habituel',
+  'model.second': 'S’il échoue, {name} prend le relais.',
+  'model.latest': 'La dernière réponse de cette conversation est de {name}.',
+  'model.none': 'Le fournisseur ne liste aucun modèle.',
+  'model.thereAre': 'Il y a :',
+  'model.more': 'et {count} autres ; `model NAME` prend n’importe lequel',
+  'model.noTools': 'sans outils',
+  'model.price': '{input} en entrée, {output} en sortie par million de tokens',
+  'model.again': 'Dans ce chat, c’est de nouveau {name} qui répond.',
+  'model.unknown': 'Le fournisseur n’a pas de modèle {name}.',
+  'model.near': ' Tu veux dire {names} ?',
+  'model.taken': 'Dans ce chat, {name} répond à partir de la prochaine étape.',
+  'model.onlyTalks': ' Il n’utilise pas d’outils, donc il peut seulement parler.',
   'plans.on': 'À partir de maintenant, chaque tâche de code commence ici par un plan et ne change rien avant ton oui.',
   'plans.off':
     'À partir de maintenant, les tâches de code commencent ici tout de suite. « plan: … » demande quand même un plan.',
   'plans.auto':
     'À partir de maintenant, une tâche de code commence ici par un plan si tu en demandes un, ou si elle est grosse.',
+  'plans.now':
+    '{when, select, big {Les grosses tâches de code commencent ici par un plan.} all {Chaque tâche de code commence ici par un plan.} other {Aucune tâche de code ne commence ici d’elle-même par un plan.}} `plan: add a login page` en demande un ; `plan on`, `plan off` et `plan auto` changent ça.',
   'trust.askAgain': 'À partir de maintenant, je redemande avant : {what}.',
   'trust.notAllowed': 'Rien de tout ça n’était autorisé pour de bon dans ce chat, donc je demande de toute façon.',
   'trust.offer':
     'Tu as dit oui à ça {count} fois de suite. « always for this project » supprime la question : je fais alors {what} dans {workspace} quand ça correspond à ta demande.',
+
+  // groups, and what was said
+  'groups.none': 'Je ne suis encore dans aucun groupe. Ajoute-moi à un, et je te le dis ici.',
+  'groups.members': '{count, plural, one {{count} membre} other {{count} membres}}',
+  'groups.every': 'chaque message',
+  'groups.mentioned': 'qui me mentionne ou me répond',
+  'groups.called': 'qui écrit {words}, me mentionne ou me répond',
+  'groups.from': 'de {who}',
+  'groups.everyone': 'tous les membres',
+  'groups.trusted': 'toi et des personnes de confiance',
+  'groups.you': 'toi',
+  'groups.folder': 'dossier {name}',
+  'groups.unanswered': 'sans réponses',
+  'groups.joined':
+    'On m’a ajouté à {group}. Personne n’y a rien vu de moi. Dis `answer in {name}` pour que j’y réponde.',
+  'groups.left': 'Je ne suis plus dans {group}, donc je ne peux pas y répondre. Ses programmations sont désactivées.',
+  'groups.paused':
+    'Tu as quitté {group}, donc je n’y réponds plus, et ses programmations sont désactivées. Dis `answer in {name}` si je dois continuer.',
+  'groups.renamed': 'Le groupe « {from} » s’appelle maintenant « {to} ».',
+  'groups.named': '« {name} » sur {channel}',
+  'groups.namedOf': '« {name} » sur {channel} ({count, plural, one {{count} membre} other {{count} membres}})',
+  'export.several': 'Plusieurs chats s’appellent ainsi. Nomme aussi le canal : `export {name} (Telegram)`.',
+  'export.here': 'Le voici.',
   'trust.rule':
     'À partir de maintenant, je fais {what} dans {workspace} sans demander, quand ça correspond à ta demande. « ask again » le retire.',
+  'rules.none': 'Ici, je n’ai encore rien demandé sur une action dans un projet.',
+  'rules.line': '{what} dans {workspace} : {yes} oui, {no} non',
+  'rules.allowed': ', sans question en mode « judged »',
+  'rules.back': '« ask again » retire ce qui n’est plus demandé.',
 };

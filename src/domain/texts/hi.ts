@@ -285,6 +285,34 @@ export const hi: Translation = {
   'owner.share': 'प्रोजेक्ट सिर्फ़ मालिक साझा कर सकता है।',
   'owner.sign': 'ग्रुप में कमिट किसके नाम से हों, यह सिर्फ़ मालिक बताता है।',
   'owner.project': 'प्रोजेक्ट के लिए इसकी अनुमति सिर्फ़ मालिक दे सकता है। मालिक का इंतज़ार है।',
+
+  // who may write, and which projects they reach
+  'trusted.ignored': 'अब से Telegram पर {name} के संदेशों पर ध्यान नहीं दिया जाएगा।',
+  'trusted.noName': 'Telegram पर आपके भरोसे के किसी का नाम {name} नहीं है।',
+  'trusted.bySetting': '+{phone} उस मशीन की सेटिंग में है जिस पर यह चलता है। नंबर वहीं से हटाइए।',
+  'trusted.removed': 'अब से +{phone} के संदेशों पर ध्यान नहीं दिया जाएगा।',
+  'trusted.wasNot': '+{phone} पर पहले भी भरोसा नहीं था।',
+  'trusted.own': '+{phone} आपका अपना नंबर है। इससे अगला संदेश लिखने वाले को आप ही माना जाएगा।',
+  'trusted.added':
+    '+{phone} WhatsApp पर लिख सकता है, और सिर्फ़ आपके साझा किए प्रोजेक्ट तक पहुँचता है: `share demo with +{phone}`।',
+  'trusted.nobody': 'अभी सिर्फ़ आप यहाँ लिख सकते हैं। `trust add +49 170 1234567` किसी और को अनुमति देता है।',
+  'trusted.list': 'आप, और:',
+  'telegram.notSetUp':
+    'Telegram सेट नहीं है। Telegram पर @BotFather को /newbot लिखिए, टोकन पेज पर Settings में डालिए, और फिर से चालू कीजिए।',
+  'telegram.notConnected': 'Telegram अभी जुड़ा नहीं है। {why}',
+  'telegram.moment': 'थोड़ी देर में फिर कोशिश कीजिए।',
+  'telegram.ownLink':
+    'इसे अपने फ़ोन पर खोलिए और Start दबाइए:\n{link}\nयह एक बार, {count} मिनट के अंदर चलता है। जो इसे पहले खोलेगा उसे आप ही माना जाएगा।',
+  'telegram.otherLink':
+    'इसे अपने भरोसे के व्यक्ति को भेजिए, जो Start दबाए:\n{link}\nयह एक बार, {count} मिनट के अंदर चलता है। जो इसे पहले खोलेगा वह यहाँ लिख सकेगा।',
+  'share.none': 'कोई प्रोजेक्ट साझा नहीं है।',
+  'share.ended': '{workspace} अब {who} के साथ साझा नहीं है।',
+  'share.wasNot': '{workspace} पहले भी {who} के साथ साझा नहीं था।',
+  'share.mayNot': '+{person} यहाँ नहीं लिख सकता। पहले `trust add +{person}` लिखिए, फिर दोबारा साझा कीजिए।',
+  'share.unknown': '{name} नाम का कोई प्रोजेक्ट नहीं है। ये हैं: {names}।',
+  'share.noNames': 'कोई नहीं',
+  'share.done':
+    '{workspace} अब {who} के साथ साझा है: उनके कहे से उसे पढ़ा और बदला जा सकता है। “unshare {workspace} with {who}” इसे वापस लेता है।',
   'own.chat': 'यह अपनी अलग चैट में लिखिए, ग्रुप में नहीं।',
   'trust.owner': 'बिना पूछे कितना किया जाए, यह सिर्फ़ मालिक तय करता है।',
   'trust.group': 'ग्रुप में सिर्फ़ और सावधानी बढ़ाई जा सकती है: “supervised” लिखिए।',
@@ -292,6 +320,10 @@ export const hi: Translation = {
   'trust.cautious': 'अब से खतरे वाले काम से पहले पूछा जाएगा: कमांड, हटाना।',
   'trust.autonomous':
     'अब से सब कुछ बिना पूछे होगा, सिवाय उसके जो दूसरों के लिखे से आया हो सकता है। इसे बदलने के लिए “supervised” या “cautious” लिखिए।',
+  'trust.judged':
+    'अब से खतरनाक कदम से पहले पूछा जाएगा। “{words}” लिखने पर वही काम वहाँ बिना पूछे होगा, जब तक प्रोजेक्ट के बाहर का कुछ न पढ़ा गया हो।',
+  'trust.judgedBy':
+    'अब से खतरनाक कदम से पहले पूछा जाएगा। “{words}” लिखने पर {model} तय करेगा कि वही काम वहाँ आपके कहे से मेल खाता है या नहीं।',
   'button.yes': 'हाँ',
   'button.no': 'नहीं',
   'button.more': 'और',
@@ -856,6 +888,16 @@ export const hi: Translation = {
   'profile.forgotten': 'भुला दिया गया। उसकी फ़ाइलों में `{command}` है।',
   'profile.forgottenAll':
     'भुला दिया गया। अब पता नहीं कि {workspace} कैसे {part, select, install {इंस्टॉल} build {बिल्ड} test {टेस्ट} lint {लिंट} other {चालू}} होता है।',
+
+  // whose name commits have
+  'sign.who': 'कमिट {name} के नाम से होते हैं। बदलने के लिए `sign as Ada Lovelace <ada@example.com>` लिखिए।',
+  'sign.form': 'नाम और कोण-कोष्ठक में पता चाहिए: `sign as Ada Lovelace <ada@example.com>`।',
+  'sign.unknown': 'आपका नाम और पता मालूम नहीं: `sign as Ada Lovelace <ada@example.com>` लिखिए।',
+  'sign.noGit': 'इस मशीन के Git में आपका नाम नहीं है: `sign as Ada Lovelace <ada@example.com>` लिखिए।',
+  'sign.by': 'अब से कमिट {name} के नाम और दस्तखत से होंगे। `sign as fetch` इसे बंद करता है।',
+  'sign.fetch': 'अब से कमिट Fetch के नाम से होंगे। `sign as Ada Lovelace <ada@example.com>` उन्हें किसी व्यक्ति का नाम देता है।',
+  'sign.ask':
+    'कमिट किसके नाम से हों? इस मशीन का Git {name} को जानता है: उसके लिए `sign as me` लिखिए, या किसी और के लिए `sign as Ada Lovelace <ada@example.com>`। तब तक वे Fetch के नाम से होंगे। इसके लिए कुछ रुका नहीं है, और यह एक ही बार पूछा जाता है।',
   'usage.hereToday': 'यह चैट, आज: {spent}',
   'usage.hereEver': 'यह चैट, कुल: {spent}',
   'usage.allToday': 'सभी चैट, आज: {spent}',
@@ -865,12 +907,59 @@ export const hi: Translation = {
   'usage.cached': 'आज {input} में से {cached} इनपुट टोकन प्रदाता के कैश से आए।',
   'usage.day': 'दिन {zone} में आधी रात को शुरू होता है।',
   'usage.dayUtc': 'दिन UTC आधी रात को शुरू होता है।',
+  'about.version': 'Fetch {version}, Node {node} पर।',
+
+  // which model answers
+  'model.practice': 'कोई असली मॉडल सेट नहीं है, इसलिए अभ्यास मॉडल जवाब देता है। पेज पर Settings, Model में कुंजी डालिए।',
+  'model.here': 'इस चैट में {host} का {name} जवाब देता है। `model default` फिर से आम वाला चुनता है।',
+  'model.usual': '{host} का {name} जवाब देता है। दूसरा पेज पर Settings, Model में चुना जाता है।',
+  'model.theUsual': 'आम मॉडल',
+  'model.second': 'वह न चले तो {name} काम सँभालता है।',
+  'model.latest': 'इस बातचीत का पिछला जवाब {name} का है।',
+  'model.none': 'प्रदाता कोई मॉडल नहीं बताता।',
+  'model.thereAre': 'ये हैं:',
+  'model.more': 'और {count} और; `model NAME` इनमें से कोई भी चुनता है',
+  'model.noTools': 'टूल नहीं चलाता',
+  'model.price': 'प्रति दस लाख टोकन {input} अंदर, {output} बाहर',
+  'model.again': 'इस चैट में फिर से {name} जवाब देता है।',
+  'model.unknown': 'प्रदाता के पास {name} मॉडल नहीं है।',
+  'model.near': ' क्या आपका मतलब {names} है?',
+  'model.taken': 'अगले कदम से इस चैट में {name} जवाब देगा।',
+  'model.onlyTalks': ' वह टूल नहीं चलाता, इसलिए सिर्फ़ बात कर सकता है।',
   'plans.on': 'अब से यहाँ हर कोडिंग काम योजना से शुरू होगा और आपकी हाँ से पहले कुछ नहीं बदलेगा।',
   'plans.off': 'अब से यहाँ कोडिंग काम तुरंत शुरू होंगे। “plan: …” फिर भी योजना माँगता है।',
   'plans.auto': 'अब से यहाँ कोडिंग काम योजना से तभी शुरू होगा जब आप कहें या काम बड़ा हो।',
+  'plans.now':
+    '{when, select, big {बड़े कोडिंग काम यहाँ योजना से शुरू होते हैं।} all {हर कोडिंग काम यहाँ योजना से शुरू होता है।} other {कोई कोडिंग काम यहाँ अपने-आप योजना से शुरू नहीं होता।}} `plan: add a login page` योजना माँगता है; `plan on`, `plan off` और `plan auto` इसे बदलते हैं।',
   'trust.askAgain': 'अब से इनसे पहले फिर पूछा जाएगा: {what}।',
   'trust.notAllowed': 'इनमें से कुछ भी इस चैट में हमेशा के लिए मंज़ूर नहीं था, इसलिए वैसे भी पूछा जाता है।',
   'trust.offer':
     'आपने इसे लगातार {count} बार हाँ कहा है। “always for this project” से यह सवाल बंद होगा: फिर {workspace} में {what} आपके कहे से मेल खाने पर अपने-आप होगा।',
+
+  // groups, and what was said
+  'groups.none': 'अभी कोई ग्रुप नहीं है। किसी ग्रुप में जोड़िए, फिर यहाँ बताया जाएगा।',
+  'groups.members': '{count} सदस्य',
+  'groups.every': 'हर संदेश',
+  'groups.mentioned': 'जो मेंशन करे या जवाब दे',
+  'groups.called': 'जो {words} लिखे, मेंशन करे या जवाब दे',
+  'groups.from': '{who} की ओर से',
+  'groups.everyone': 'हर सदस्य',
+  'groups.trusted': 'आप और आपके भरोसे के लोग',
+  'groups.you': 'आप',
+  'groups.folder': 'फ़ोल्डर {name}',
+  'groups.unanswered': 'जवाब नहीं दिए जाते',
+  'groups.joined': '{group} में जोड़ा गया है। वहाँ किसी ने अभी कुछ नहीं देखा। वहाँ जवाब दिलवाने के लिए `answer in {name}` लिखिए।',
+  'groups.left': '{group} में अब शामिल नहीं, इसलिए वहाँ जवाब नहीं दिए जा सकते। उसके शेड्यूल बंद हैं।',
+  'groups.paused':
+    'आपने {group} छोड़ दिया, इसलिए वहाँ अब जवाब नहीं दिए जाते और उसके शेड्यूल बंद हैं। जारी रखना हो तो `answer in {name}` लिखिए।',
+  'groups.renamed': 'ग्रुप “{from}” का नाम अब “{to}” है।',
+  'groups.named': '{channel} के “{name}”',
+  'groups.namedOf': '{channel} के “{name}” ({count} सदस्य)',
+  'export.several': 'इस नाम की कई चैट हैं। चैनल भी लिखिए: `export {name} (Telegram)`।',
+  'export.here': 'यह रहा।',
   'trust.rule': 'अब से {workspace} में {what} आपके कहे से मेल खाने पर बिना पूछे होगा। “ask again” इसे वापस लेता है।',
+  'rules.none': 'यहाँ अब तक प्रोजेक्ट के किसी कदम के बारे में नहीं पूछा गया।',
+  'rules.line': '{workspace} में {what}: {yes} हाँ, {no} ना',
+  'rules.allowed': ', “judged” में नहीं पूछा जाता',
+  'rules.back': 'जो अब नहीं पूछा जाता उसे “ask again” वापस लेता है।',
 };

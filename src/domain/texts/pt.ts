@@ -297,6 +297,34 @@ export const pt: Translation = {
   'owner.share': 'Só o dono compartilha projetos.',
   'owner.sign': 'Num grupo só o dono diz de quem são os commits.',
   'owner.project': 'Só o dono pode permitir isso para um projeto. Está esperando o dono.',
+
+  // who may write, and which projects they reach
+  'trusted.ignored': 'A partir de agora o que {name} escrever no Telegram é ignorado.',
+  'trusted.noName': 'Ninguém em quem você confia no Telegram se chama {name}.',
+  'trusted.bySetting': '+{phone} está nas configurações da máquina em que eu rodo. Tire o número lá.',
+  'trusted.removed': 'A partir de agora o que +{phone} escrever é ignorado.',
+  'trusted.wasNot': '+{phone} não tinha a sua confiança.',
+  'trusted.own': '+{phone} é o seu próprio número. Quem escrever dele da próxima vez é tratado como você.',
+  'trusted.added':
+    '+{phone} pode me escrever no WhatsApp e só alcança os projetos que você compartilhar: `share demo with +{phone}`.',
+  'trusted.nobody': 'Só você pode me escrever. `trust add +49 170 1234567` permite a outra pessoa.',
+  'trusted.list': 'Você e:',
+  'telegram.notSetUp':
+    'O Telegram não está configurado. Escreva para @BotFather no Telegram, diga /newbot, ponha o token na minha página, em Settings, e me reinicie.',
+  'telegram.notConnected': 'O Telegram ainda não está conectado. {why}',
+  'telegram.moment': 'Tente de novo daqui a pouco.',
+  'telegram.ownLink':
+    'Abra isto no seu celular e toque em Start:\n{link}\nFunciona uma vez, por {count} minutos. Quem abrir primeiro é tratado como você.',
+  'telegram.otherLink':
+    'Envie isto à pessoa em quem você confia, que deve tocar em Start:\n{link}\nFunciona uma vez, por {count} minutos. Quem abrir primeiro pode me escrever.',
+  'share.none': 'Nenhum projeto está compartilhado.',
+  'share.ended': '{workspace} não é mais compartilhado com {who}.',
+  'share.wasNot': '{workspace} não era compartilhado com {who}.',
+  'share.mayNot': '+{person} não pode me escrever. Diga primeiro `trust add +{person}` e depois compartilhe de novo.',
+  'share.unknown': 'Não há nenhum projeto {name}. Há: {names}.',
+  'share.noNames': 'nenhum',
+  'share.done':
+    '{workspace} está compartilhado com {who}: o que for pedido pode ler e mudar o projeto. “unshare {workspace} with {who}” desfaz isso.',
   'own.chat': 'Diga isso no nosso próprio chat, e não num grupo.',
   'trust.owner': 'Só o dono decide quanto eu faço sem perguntar.',
   'trust.group': 'Num grupo você só pode me deixar mais cuidadoso: diga “supervised”.',
@@ -304,6 +332,10 @@ export const pt: Translation = {
   'trust.cautious': 'A partir de agora pergunto antes do que é perigoso: comandos, exclusões.',
   'trust.autonomous':
     'A partir de agora faço tudo sem perguntar, exceto o que texto de outros possa ter causado. Diga “supervised” ou “cautious” para mudar isso.',
+  'trust.judged':
+    'A partir de agora pergunto antes do que é perigoso. Responda “{words}” e ali faço o mesmo de novo sem perguntar, a não ser que eu tenha lido texto de fora do projeto.',
+  'trust.judgedBy':
+    'A partir de agora pergunto antes do que é perigoso. Responda “{words}” e {model} decide se o mesmo combina ali com as suas palavras.',
   'button.yes': 'sim',
   'button.no': 'não',
   'button.more': 'mais',
@@ -888,6 +920,18 @@ export const pt: Translation = {
   'profile.forgotten': 'Esquecido. Os arquivos dizem `{command}`.',
   'profile.forgottenAll':
     'Esquecido. Agora não se sabe como {workspace} é {part, select, install {instalado} build {construído} test {testado} lint {verificado} other {rodado}}.',
+
+  // whose name commits have
+  'sign.who': 'Os commits são de {name}. Mude isso com `sign as Ada Lovelace <ada@example.com>`.',
+  'sign.form':
+    'É preciso um nome e um endereço entre sinais de menor e maior: `sign as Ada Lovelace <ada@example.com>`.',
+  'sign.unknown': 'Não sei o seu nome e endereço: diga `sign as Ada Lovelace <ada@example.com>`.',
+  'sign.noGit': 'O Git desta máquina não tem um nome para você: diga `sign as Ada Lovelace <ada@example.com>`.',
+  'sign.by': 'A partir de agora os commits são de {name}, com assinatura. `sign as fetch` encerra isso.',
+  'sign.fetch':
+    'A partir de agora os commits são de Fetch. `sign as Ada Lovelace <ada@example.com>` dá a eles o nome de uma pessoa.',
+  'sign.ask':
+    'Em nome de quem vão os commits? O Git desta máquina conhece {name}: diga `sign as me` para isso, ou `sign as Ada Lovelace <ada@example.com>` para outro. Até lá são de Fetch. Nada espera por isto, e pergunto só uma vez.',
   'usage.hereToday': 'Este chat, hoje: {spent}',
   'usage.hereEver': 'Este chat, no total: {spent}',
   'usage.allToday': 'Todos os chats, hoje: {spent}',
@@ -897,13 +941,61 @@ export const pt: Translation = {
   'usage.cached': 'O cache do provedor tinha hoje {cached} de {input} tokens de entrada.',
   'usage.day': 'O dia começa à meia-noite em {zone}.',
   'usage.dayUtc': 'O dia começa à meia-noite UTC.',
+  'about.version': 'Fetch {version}, no Node {node}.',
+
+  // which model answers
+  'model.practice':
+    'Quem responde é o modelo de prática embutido, porque nenhum real está configurado. Ponha uma chave na minha página, em Settings, Model.',
+  'model.here': 'Neste chat quem responde é {name} de {host}. `model default` volta ao de sempre.',
+  'model.usual': 'Quem responde é {name} de {host}. Outro se escolhe na minha página, em Settings, Model.',
+  'model.theUsual': 'o modelo de sempre',
+  'model.second': 'Se falhar, {name} assume.',
+  'model.latest': 'A última resposta desta conversa é de {name}.',
+  'model.none': 'O provedor não mostra nenhum modelo.',
+  'model.thereAre': 'Há:',
+  'model.more': 'e mais {count}; `model NAME` escolhe qualquer um',
+  'model.noTools': 'não usa ferramentas',
+  'model.price': '{input} de entrada, {output} de saída por milhão de tokens',
+  'model.again': 'Neste chat quem responde de novo é {name}.',
+  'model.unknown': 'O provedor não tem nenhum modelo {name}.',
+  'model.near': ' Você quis dizer {names}?',
+  'model.taken': 'Neste chat quem responde a partir do próximo passo é {name}.',
+  'model.onlyTalks': ' Ele não usa ferramentas, então só pode conversar.',
   'plans.on': 'A partir de agora cada tarefa de código aqui começa com um plano e não muda nada antes do seu sim.',
   'plans.off': 'A partir de agora as tarefas de código aqui começam na hora. “plan: …” pede um plano mesmo assim.',
   'plans.auto': 'A partir de agora uma tarefa de código aqui começa com um plano se você pedir ou se ela for grande.',
+  'plans.now':
+    '{when, select, big {Tarefas de código grandes começam aqui com um plano.} all {Cada tarefa de código começa aqui com um plano.} other {Nenhuma tarefa de código começa aqui sozinha com um plano.}} `plan: add a login page` pede um; `plan on`, `plan off` e `plan auto` mudam isso.',
   'trust.askAgain': 'A partir de agora volto a perguntar antes de: {what}.',
   'trust.notAllowed': 'Nada disso estava permitido para sempre neste chat, então eu pergunto de qualquer jeito.',
   'trust.offer':
     'Você disse sim a isto {count} vezes seguidas. “always for this project” tira a pergunta: aí eu faço {what} em {workspace} quando combinar com o que você pediu.',
+
+  // groups, and what was said
+  'groups.none': 'Ainda não estou em nenhum grupo. Me adicione a um e eu aviso aqui.',
+  'groups.members': '{count, plural, one {{count} membro} other {{count} membros}}',
+  'groups.every': 'todas as mensagens',
+  'groups.mentioned': 'quem me menciona ou me responde',
+  'groups.called': 'quem escreve {words}, me menciona ou me responde',
+  'groups.from': 'de {who}',
+  'groups.everyone': 'todos os membros',
+  'groups.trusted': 'você e as pessoas em quem você confia',
+  'groups.you': 'você',
+  'groups.folder': 'pasta {name}',
+  'groups.unanswered': 'sem respostas',
+  'groups.joined': 'Fui adicionado a {group}. Ninguém viu nada meu lá. Diga `answer in {name}` para eu responder lá.',
+  'groups.left': 'Não estou mais em {group}, então não posso responder lá. Os agendamentos do grupo estão desligados.',
+  'groups.paused':
+    'Você saiu de {group}, então não respondo mais lá, e os agendamentos do grupo estão desligados. Diga `answer in {name}` se eu devo continuar.',
+  'groups.renamed': 'O grupo “{from}” agora se chama “{to}”.',
+  'groups.named': '“{name}” no {channel}',
+  'groups.namedOf': '“{name}” no {channel} ({count, plural, one {{count} membro} other {{count} membros}})',
+  'export.several': 'Vários chats têm esse nome. Diga também o canal: `export {name} (Telegram)`.',
+  'export.here': 'Aqui está.',
   'trust.rule':
     'A partir de agora faço {what} em {workspace} sem perguntar, quando combinar com o que você pediu. “ask again” desfaz isso.',
+  'rules.none': 'Aqui ainda não perguntei sobre nenhuma ação num projeto.',
+  'rules.line': '{what} em {workspace}: {yes} sim, {no} não',
+  'rules.allowed': ', sem pergunta no modo “judged”',
+  'rules.back': '“ask again” desfaz o que já não é perguntado.',
 };

@@ -76,3 +76,6 @@ function make(language: string, messages: Translation): Say {
 }
 
 export const english = sayIn('en');
+
+/** A text that may be made in English alone. */
+export const textIn = (say: Say, text: string | Told): string => (typeof text === 'string' ? text : text(say));

@@ -105,3 +105,29 @@ it('projects, and what tasks may reach, are told in Portuguese', async () => {
     'Não há nenhuma regra sobre example.com aqui. Diga `egress` para ver o que há.',
   );
 });
+
+it('who may write, models, groups, rules, plans and names of commits are told in German', async () => {
+  const thread = await app.thread();
+  await told(thread, 'Guten Tag');
+  const said: Array<[string, RegExp]> = [
+    ['trust list', /^Nur du darfst mir schreiben\. `trust add \+49 170 1234567` erlaubt es jemand anderem\.$/],
+    ['trust add telegram', /^Telegram ist nicht eingerichtet\./],
+    ['shares', /^Kein Projekt ist geteilt\.$/],
+    [
+      'share nowhere with +49 170 1234567',
+      /^\+491701234567 darf mir nicht schreiben\. Schreib erst `trust add \+491701234567`/,
+    ],
+    ['groups', /^Ich bin noch in keiner Gruppe\./],
+    ['rules', /^Ich habe hier noch nach keiner Aktion in einem Projekt gefragt\.$/],
+    ['plan', /^Große Programmieraufgaben beginnen hier mit einem Plan\. `plan: add a login page` verlangt einen;/],
+    ['judged', /^Ab jetzt frage ich vor Gefährlichem\. Antworte „always for this project“, und ich tue dort dasselbe/],
+    [
+      'sign as Ada Lovelace <ada@example.com>',
+      /^Commits sind ab jetzt von Ada Lovelace <ada@example\.com>, mit Unterschrift\./,
+    ],
+    ['sign', /^Commits sind von Ada Lovelace <ada@example\.com>\. Ändere das mit /],
+    ['version', /^Fetch \d\S*, auf Node v\d/],
+  ];
+  for (const [words, answer] of said) expect(await told(thread, words), words).toMatch(answer);
+  expect(await told(thread, 'model')).not.toMatch(/\b(?:answers|There are|calls no tools|latest)\b/);
+});
