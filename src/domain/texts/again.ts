@@ -94,6 +94,7 @@ const saidWith = ([key, values]: [TextKey, Values], say: Say): string =>
 /** The lists in a result of `undo`: what became of which files, which steps were taken back, and names alone. */
 function valueIn(name: string, value: string, say: Say): string {
   if (name === 'names') return namesIn(value, say);
+  if (name === 'reason') return sayAgain(value, say);
   if (!['changes', 'steps', 'files', 'others', 'refs', 'branches'].includes(name)) return value;
   const items = [...partsOf(value, ITEM_ENDS, ITEMS)].map((part) =>
     typeof part === 'string' ? part : saidWith(part, say),

@@ -86,6 +86,15 @@ export const de: Translation = {
   'kind.stories': 'Storys kann ich nicht öffnen. Bitte schick es als Text oder als Datei.',
   'kind.paid': 'Bezahlte Medien kann ich nicht öffnen. Bitte schick es als Text oder als Datei.',
   'kind.unreadable': 'Eine Nachricht von dir kam an, aber ich konnte sie nicht lesen. Bitte schick sie noch einmal.',
+  'kind.own':
+    'Du hast etwas geschrieben{where}, das nicht gelesen werden konnte, obwohl WhatsApp noch einmal danach gefragt wurde. Es wurde nicht ausgeführt: Schick es noch einmal.',
+  'kind.others':
+    '{who} hat etwas geschrieben{where}, das nicht gelesen werden konnte, obwohl WhatsApp noch einmal danach gefragt wurde. Es wurde nicht ausgeführt: Es muss noch einmal geschickt werden.',
+  'kind.where': ' in {group}',
+  'kind.somebody': 'Jemand',
+  'kind.aGroup': 'einer Gruppe',
+  'trusted.changed':
+    'Von +{phone} schreibt jemand mit einem anderen WhatsApp-Konto als bisher, die Nummer kann also jetzt jemand anderem gehören. Ich ignoriere das. Soll die Person schreiben dürfen, sag: trust add +{phone}',
   'kind.album': 'Die Bilder deines Albums sind nicht angekommen. Bitte schick sie noch einmal.',
 
   'status.nothing': 'Gerade läuft nichts.',
@@ -149,6 +158,21 @@ export const de: Translation = {
   'hears.working': 'sobald er mit dem Jetzigen fertig ist',
   'hears.limited': 'sobald sein Modell wieder antwortet',
   'hears.asks': 'nach deiner Antwort',
+
+  // what becomes of a coding task while it works; the workflow says it in English
+  'story.away':
+    'Der Agent in {workspace} wartet: Der Host „{host}“, auf dem er läuft, antwortet nicht. Es geht weiter, wenn der Host zurück ist.',
+  'story.moved': 'Der Agent in {workspace} macht auf dem Host „{other}“ weiter: „{host}“ ist schon lange weg.',
+  'story.gone':
+    'Der Agent in {workspace}: {reason} Er macht in einem neuen Container dort weiter, wo seine Sitzung aufgehört hat.',
+  'story.again': 'Der Agent in {workspace} versucht es jetzt noch einmal.',
+  'story.switched': 'Der Agent in {workspace} macht mit {agent} weiter.',
+  'slow.command': 'Ein Befehl des Agenten in {workspace} läuft seit {span} und endet vielleicht nie: {what}',
+  'slow.action': 'Eine Aktion des Agenten in {workspace} läuft seit {span} und endet vielleicht nie: {what}',
+  'slow.before': 'Vorher dauerte es {span}.',
+  'slow.say':
+    'Schreib „stop“, um die Aufgabe zu beenden. Schreibst du nichts, läuft sie weiter; in {span} hörst du wieder davon.',
+  'lost.head': 'Der Agent in {workspace} ist verloren: „{goal}“',
   'tasks.tooLong': 'Das ist zu lang für eine Programmieraufgabe: höchstens {count} Zeichen.',
   'tasks.noLimit': 'Der Agent in {workspace} wartet auf kein Limit seines Modells.',
   'tasks.notReady': '{agent} ist dort nicht bereit.',
@@ -730,6 +754,12 @@ export const de: Translation = {
   'check.begun': 'Ich prüfe {workspace} auf einer Kopie und schreibe, was ich finde.',
   'setup.may':
     'Darf dieses Skript von {agent} ins Image von {workspace}? Es läuft einmal, als root, beim Bauen des Images: mit dem Netz dieses Rechners, aber ohne seine Dateien. Jede spätere Aufgabe in {workspace} bekommt das Image.',
+  'setup.environment':
+    'Darf {file} von {workspace} ein eigenes Image oder eigene Befehle mitbringen? Ein Dockerfile wird mit dem Netz dieses Rechners gebaut; Befehle laufen im Container der Aufgabe. Bei einem Nein arbeitet die Aufgabe mit unserem Image.',
+  'app.ended': 'Die App in {workspace} hat sich von selbst beendet, mit Exit-Code {code}: {command}',
+  'app.memory': 'Die App in {workspace} hat sich von selbst beendet, weil der Speicher nicht reichte: {command}',
+  'app.lastLines': 'Die letzten Zeilen:',
+  'app.nothing': 'Es kam keine Ausgabe.',
 
   'address.port': 'Port {port} ist ungewöhnlich.',
   'address.number': '{host} ist eine Zahl und kein Name: Nichts sagt, wem sie gehört.',
@@ -814,6 +844,16 @@ export const de: Translation = {
   'why.noPlan':
     '{agent} hat ohne Plan aufgehört: Es kam nichts. Es wurde nichts geändert. Starte die Aufgabe noch einmal, oder schreib erst „plan off“.',
   'why.memory': 'Dem Container ging der Speicher aus: Er darf {size} MB haben.',
+  'why.container': 'Der Container ist weg.',
+  'why.noLine': 'Der Container endete ohne eine letzte Zeile im Protokoll (Exit-Code {code}).',
+  'why.never':
+    'Er wurde {count}-mal neu gestartet und kam nie ans Ende: Vielleicht beendet etwas auf dem Rechner Container.',
+  'why.health': 'Sieh auf meiner Seite unter Settings bei Health nach, und starte die Aufgabe noch einmal.',
+  'why.lines': 'Der Agent hat mehr als {count} Zeilen ausgegeben, und mehr sind nicht erlaubt.',
+  'why.printed': 'Der Agent hat {count} MB ausgegeben, und {most} MB sind erlaubt.',
+  'why.files': 'Die Dateien des Agenten brauchten {count} MB, und {most} MB sind erlaubt.',
+  'why.disk': 'Auf der Festplatte des Hosts sind noch {count} MB frei, und {most} MB müssen frei bleiben.',
+  'why.limit': 'Sein Modell bleibt bis {time} am Limit, und eine Aufgabe wartet höchstens {count} Tage.',
   'why.hostGone': 'Sein Rechner {host} wurde endgültig entfernt. Was in {workspace} geändert wurde, liegt nur dort.',
 
   'helps.title': 'Wörter, die ohne Modell gehen:',

@@ -90,6 +90,15 @@ export const en = {
   'kind.stories': 'I cannot open stories. Please send it as text or as a file.',
   'kind.paid': 'I cannot open paid media. Please send it as text or as a file.',
   'kind.unreadable': 'A message from you reached me, but I could not read it. Please send it again.',
+  'kind.own':
+    'You wrote something{where} that could not be read, although WhatsApp was asked for it again. It was not carried out: send it once more.',
+  'kind.others':
+    '{who} wrote something{where} that could not be read, although WhatsApp was asked for it again. It was not carried out: send it once more.',
+  'kind.where': ' in {group}',
+  'kind.somebody': 'Somebody',
+  'kind.aGroup': 'a group',
+  'trusted.changed':
+    'Somebody writes from +{phone} with another WhatsApp account than before, so the number may belong to somebody else now. I ignore them. If they may write, say: trust add +{phone}',
   'kind.album': 'The pictures of your album did not reach me. Please send them again.',
 
   // `status`
@@ -152,6 +161,19 @@ export const en = {
   'hears.working': 'as soon as it is done with what it does now',
   'hears.limited': 'when its model answers again',
   'hears.asks': 'after it has your answer',
+
+  // what becomes of a coding task while it works; the workflow says it in English
+  'story.away':
+    'The agent in {workspace} waits: the host "{host}" that it runs on does not answer. It goes on when the host is back.',
+  'story.moved': 'The agent in {workspace} goes on at the host "{other}": "{host}" has been gone for long.',
+  'story.gone': 'The agent in {workspace}: {reason} It goes on in a new container where its session stopped.',
+  'story.again': 'The agent in {workspace} tries again now.',
+  'story.switched': 'The agent in {workspace} goes on with {agent}.',
+  'slow.command': 'A command of the agent in {workspace} has run for {span} and may never end: {what}',
+  'slow.action': 'An action of the agent in {workspace} has run for {span} and may never end: {what}',
+  'slow.before': 'Before, it took {span}.',
+  'slow.say': 'Say "stop" to end the task. Say nothing, and it goes on; you hear of it again in {span}.',
+  'lost.head': 'The agent in {workspace} is lost: "{goal}"',
   'tasks.tooLong': 'That is too long for a coding task: {count} characters at most.',
   'tasks.noLimit': 'The agent in {workspace} does not wait for a limit of its model.',
   'tasks.notReady': '{agent} is not ready there.',
@@ -722,6 +744,12 @@ export const en = {
   'check.begun': 'I check {workspace} on a copy, and write what I find.',
   'setup.may':
     'May this script of {agent} be part of the image of {workspace}? It runs once, as root, while the image is built: with the network of this machine, and without its files. Every later task in {workspace} gets the image.',
+  'setup.environment':
+    'May {file} of {workspace} bring its own image or commands? A Dockerfile is built with the network of this machine; commands run in the container of the task. With a no the task works with our image.',
+  'app.ended': 'The app in {workspace} has ended by itself, with exit code {code}: {command}',
+  'app.memory': 'The app in {workspace} has ended by itself, because its memory ran out: {command}',
+  'app.lastLines': 'Its last lines:',
+  'app.nothing': 'It printed nothing.',
 
   // addresses that may mislead
   'address.port': 'Port {port} is an unusual one.',
@@ -807,6 +835,16 @@ export const en = {
   'why.noPlan':
     '{agent} ended without a plan: it said nothing. Nothing was changed. Start the task again, or say "plan off" first.',
   'why.memory': 'The container ran out of memory: it may have {size} MB.',
+  'why.container': 'The container is gone.',
+  'why.noLine': 'The container ended without a last log line (exit code {code}).',
+  'why.never':
+    'It was started again {count} times, and never came to its end: something on its machine may stop containers.',
+  'why.health': 'See Health on my page, under Settings, and start the task again.',
+  'why.lines': 'The agent printed more than {count} lines, and no more are allowed.',
+  'why.printed': 'The agent printed {count} MB, and {most} MB are allowed.',
+  'why.files': "The agent's files took {count} MB, and {most} MB are allowed.",
+  'why.disk': 'The disk of the host has {count} MB left, and {most} MB must stay free.',
+  'why.limit': 'Its model stays at its limit until {time}, and a task waits for {count} days at most.',
   'why.hostGone': 'Its host {host} was removed for good. What it changed in {workspace} is on that machine only.',
 
   // the lines of `help all` and its topics

@@ -85,6 +85,15 @@ export const es: Translation = {
   'kind.stories': 'No puedo abrir historias. Envíalo como texto o como archivo, por favor.',
   'kind.paid': 'No puedo abrir contenido de pago. Envíalo como texto o como archivo, por favor.',
   'kind.unreadable': 'Me llegó un mensaje tuyo, pero no pude leerlo. Envíalo otra vez, por favor.',
+  'kind.own':
+    'Escribiste algo{where} que no se pudo leer, aunque se le volvió a pedir a WhatsApp. No se hizo: envíalo otra vez.',
+  'kind.others':
+    '{who} escribió algo{where} que no se pudo leer, aunque se le volvió a pedir a WhatsApp. No se hizo: hay que enviarlo otra vez.',
+  'kind.where': ' en {group}',
+  'kind.somebody': 'Alguien',
+  'kind.aGroup': 'un grupo',
+  'trusted.changed':
+    'Alguien escribe desde +{phone} con otra cuenta de WhatsApp que antes, así que el número puede ser ahora de otra persona. Lo ignoro. Si puede escribir, di: trust add +{phone}',
   'kind.album': 'No me llegaron las fotos de tu álbum. Envíalas otra vez, por favor.',
 
   'status.nothing': 'No hay nada en marcha.',
@@ -147,6 +156,19 @@ export const es: Translation = {
   'hears.working': 'en cuanto acabe lo que está haciendo',
   'hears.limited': 'cuando su modelo vuelva a responder',
   'hears.asks': 'después de tu respuesta',
+
+  // what becomes of a coding task while it works; the workflow says it in English
+  'story.away':
+    'El agente en {workspace} espera: el host «{host}» en el que corre no responde. Sigue cuando el host vuelva.',
+  'story.moved': 'El agente en {workspace} sigue en el host «{other}»: «{host}» lleva mucho tiempo sin responder.',
+  'story.gone': 'El agente en {workspace}: {reason} Sigue en un contenedor nuevo donde se detuvo su sesión.',
+  'story.again': 'El agente en {workspace} lo intenta ahora otra vez.',
+  'story.switched': 'El agente en {workspace} sigue con {agent}.',
+  'slow.command': 'Un comando del agente en {workspace} lleva {span} en marcha y quizá no acabe nunca: {what}',
+  'slow.action': 'Una acción del agente en {workspace} lleva {span} en marcha y quizá no acabe nunca: {what}',
+  'slow.before': 'Antes tardaba {span}.',
+  'slow.say': 'Di «stop» para terminar la tarea. Si no dices nada, sigue; te lo recuerdo en {span}.',
+  'lost.head': 'El agente en {workspace} se ha perdido: «{goal}»',
   'tasks.tooLong': 'Es demasiado largo para una tarea de código: {count} caracteres como máximo.',
   'tasks.noLimit': 'El agente en {workspace} no espera por ningún límite de su modelo.',
   'tasks.notReady': '{agent} no está listo allí.',
@@ -716,6 +738,12 @@ export const es: Translation = {
   'check.begun': 'Compruebo {workspace} en una copia y escribo lo que encuentre.',
   'setup.may':
     '¿Puede este script de {agent} formar parte de la imagen de {workspace}? Corre una vez, como root, al construir la imagen: con la red de esta máquina y sin sus archivos. Las tareas siguientes en {workspace} usan esa imagen.',
+  'setup.environment':
+    '¿Puede {file} de {workspace} traer su propia imagen o sus comandos? Un Dockerfile se construye con la red de esta máquina; los comandos corren en el contenedor de la tarea. Con un no, la tarea trabaja con nuestra imagen.',
+  'app.ended': 'La app en {workspace} terminó por sí sola, con código de salida {code}: {command}',
+  'app.memory': 'La app en {workspace} terminó por sí sola, porque se quedó sin memoria: {command}',
+  'app.lastLines': 'Sus últimas líneas:',
+  'app.nothing': 'No imprimió nada.',
 
   'address.port': 'El puerto {port} es inusual.',
   'address.number': '{host} es un número y no un nombre: nada dice de quién es.',
@@ -793,6 +821,15 @@ export const es: Translation = {
   'why.noPlan':
     '{agent} terminó sin plan: no dijo nada. No se cambió nada. Empieza la tarea otra vez, o di primero «plan off».',
   'why.memory': 'El contenedor se quedó sin memoria: puede tener {size} MB.',
+  'why.container': 'El contenedor ya no está.',
+  'why.noLine': 'El contenedor terminó sin una última línea de registro (código de salida {code}).',
+  'why.never': 'Se reinició {count} veces y nunca llegó al final: quizá algo en su máquina detiene contenedores.',
+  'why.health': 'Mira Health en mi página, en Settings, y empieza la tarea otra vez.',
+  'why.lines': 'El agente imprimió más de {count} líneas, y no se permiten más.',
+  'why.printed': 'El agente imprimió {count} MB, y se permiten {most} MB.',
+  'why.files': 'Los archivos del agente ocuparon {count} MB, y se permiten {most} MB.',
+  'why.disk': 'Al disco del host le quedan {count} MB, y deben quedar libres {most} MB.',
+  'why.limit': 'Su modelo sigue en su límite hasta {time}, y una tarea espera {count} días como máximo.',
   'why.hostGone': 'Su máquina {host} se quitó para siempre. Lo que cambió en {workspace} está solo en ella.',
 
   'helps.title': 'Palabras que no necesitan modelo:',

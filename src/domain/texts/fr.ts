@@ -87,6 +87,15 @@ export const fr: Translation = {
   'kind.stories': 'Je ne peux pas ouvrir les stories. Envoie ça en texte ou en fichier, s’il te plaît.',
   'kind.paid': 'Je ne peux pas ouvrir les médias payants. Envoie ça en texte ou en fichier, s’il te plaît.',
   'kind.unreadable': 'Un message de toi m’est arrivé, mais je n’ai pas pu le lire. Renvoie-le, s’il te plaît.',
+  'kind.own':
+    'Tu as écrit quelque chose{where} qui n’a pas pu être lu, même après l’avoir redemandé à WhatsApp. Rien n’a été fait : renvoie-le.',
+  'kind.others':
+    '{who} a écrit quelque chose{where} qui n’a pas pu être lu, même après l’avoir redemandé à WhatsApp. Rien n’a été fait : il faut le renvoyer.',
+  'kind.where': ' dans {group}',
+  'kind.somebody': 'Quelqu’un',
+  'kind.aGroup': 'un groupe',
+  'trusted.changed':
+    'Quelqu’un écrit depuis +{phone} avec un autre compte WhatsApp qu’avant, donc le numéro est peut-être à quelqu’un d’autre maintenant. Je l’ignore. Si cette personne peut écrire, dis : trust add +{phone}',
   'kind.album': 'Les photos de ton album ne me sont pas arrivées. Renvoie-les, s’il te plaît.',
 
   'status.nothing': 'Rien ne tourne.',
@@ -149,6 +158,22 @@ export const fr: Translation = {
   'hears.working': 'dès qu’il a fini ce qu’il fait',
   'hears.limited': 'quand son modèle répond à nouveau',
   'hears.asks': 'après ta réponse',
+
+  // what becomes of a coding task while it works; the workflow says it in English
+  'story.away':
+    'L’agent dans {workspace} attend : l’hôte « {host} » sur lequel il tourne ne répond pas. Il continue quand l’hôte revient.',
+  'story.moved': 'L’agent dans {workspace} continue sur l’hôte « {other} » : « {host} » est absent depuis longtemps.',
+  'story.gone':
+    'L’agent dans {workspace} : {reason} Il continue dans un nouveau conteneur là où sa session s’est arrêtée.',
+  'story.again': 'L’agent dans {workspace} réessaie maintenant.',
+  'story.switched': 'L’agent dans {workspace} continue avec {agent}.',
+  'slow.command':
+    'Une commande de l’agent dans {workspace} tourne depuis {span} et ne finira peut-être jamais : {what}',
+  'slow.action': 'Une action de l’agent dans {workspace} tourne depuis {span} et ne finira peut-être jamais : {what}',
+  'slow.before': 'Avant, ça prenait {span}.',
+  'slow.say':
+    'Dis « stop » pour arrêter la tâche. Si tu ne dis rien, elle continue ; tu en entends parler à nouveau dans {span}.',
+  'lost.head': 'L’agent dans {workspace} est perdu : « {goal} »',
   'tasks.tooLong': 'C’est trop long pour une tâche de code : {count} caractères au plus.',
   'tasks.noLimit': 'L’agent dans {workspace} n’attend aucune limite de son modèle.',
   'tasks.notReady': '{agent} n’y est pas prêt.',
@@ -730,6 +755,12 @@ export const fr: Translation = {
   'check.begun': 'Je vérifie {workspace} sur une copie, et j’écris ce que je trouve.',
   'setup.may':
     'Ce script de {agent} peut-il faire partie de l’image de {workspace} ? Il tourne une fois, en root, pendant la construction de l’image : avec le réseau de cette machine, sans ses fichiers. Les tâches suivantes dans {workspace} utilisent cette image.',
+  'setup.environment':
+    '{file} de {workspace} peut-il apporter sa propre image ou ses commandes ? Un Dockerfile se construit avec le réseau de cette machine ; les commandes tournent dans le conteneur de la tâche. Avec un non, la tâche travaille avec notre image.',
+  'app.ended': 'L’appli dans {workspace} s’est arrêtée d’elle-même, avec le code de sortie {code} : {command}',
+  'app.memory': 'L’appli dans {workspace} s’est arrêtée d’elle-même, faute de mémoire : {command}',
+  'app.lastLines': 'Ses dernières lignes :',
+  'app.nothing': 'Rien n’a été affiché.',
 
   'address.port': 'Le port {port} est inhabituel.',
   'address.number': '{host} est un nombre et pas un nom : rien ne dit à qui il est.',
@@ -811,6 +842,16 @@ export const fr: Translation = {
   'why.noPlan':
     '{agent} a fini sans plan : il n’a rien dit. Rien n’a été changé. Relance la tâche, ou dis d’abord « plan off ».',
   'why.memory': 'Le conteneur a manqué de mémoire : il peut avoir {size} Mo.',
+  'why.container': 'Le conteneur a disparu.',
+  'why.noLine': 'Le conteneur s’est terminé sans dernière ligne de journal (code de sortie {code}).',
+  'why.never':
+    'Il a été relancé {count} fois sans jamais arriver au bout : quelque chose sur sa machine arrête peut-être les conteneurs.',
+  'why.health': 'Regarde Health sur ma page, sous Settings, et relance la tâche.',
+  'why.lines': 'L’agent a affiché plus de {count} lignes, et pas davantage n’est permis.',
+  'why.printed': 'L’agent a affiché {count} Mo, et {most} Mo sont permis.',
+  'why.files': 'Les fichiers de l’agent ont pris {count} Mo, et {most} Mo sont permis.',
+  'why.disk': 'Le disque de l’hôte a encore {count} Mo, et {most} Mo doivent rester libres.',
+  'why.limit': 'Son modèle reste à sa limite jusqu’à {time}, et une tâche attend {count} jours au plus.',
   'why.hostGone': 'Sa machine {host} a été retirée pour de bon. Ce qui a changé dans {workspace} n’est que là-bas.',
 
   'helps.title': 'Mots qui marchent sans modèle :',

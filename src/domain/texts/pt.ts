@@ -83,6 +83,15 @@ export const pt: Translation = {
   'kind.stories': 'Não consigo abrir stories. Por favor, envie como texto ou como arquivo.',
   'kind.paid': 'Não consigo abrir mídia paga. Por favor, envie como texto ou como arquivo.',
   'kind.unreadable': 'Chegou uma mensagem sua, mas não consegui ler. Por favor, envie de novo.',
+  'kind.own':
+    'Você escreveu algo{where} que não pôde ser lido, embora o WhatsApp tenha sido consultado de novo. Não foi feito: envie mais uma vez.',
+  'kind.others':
+    '{who} escreveu algo{where} que não pôde ser lido, embora o WhatsApp tenha sido consultado de novo. Não foi feito: é preciso enviar mais uma vez.',
+  'kind.where': ' em {group}',
+  'kind.somebody': 'Alguém',
+  'kind.aGroup': 'um grupo',
+  'trusted.changed':
+    'Alguém escreve de +{phone} com outra conta do WhatsApp, então o número pode ser de outra pessoa agora. Eu ignoro. Se a pessoa pode escrever, diga: trust add +{phone}',
   'kind.album': 'As fotos do seu álbum não chegaram. Por favor, envie de novo.',
 
   'status.nothing': 'Não tem nada rodando.',
@@ -145,6 +154,19 @@ export const pt: Translation = {
   'hears.working': 'assim que acabar o que está fazendo',
   'hears.limited': 'quando o modelo voltar a responder',
   'hears.asks': 'depois da sua resposta',
+
+  // what becomes of a coding task while it works; the workflow says it in English
+  'story.away':
+    'O agente em {workspace} está esperando: o host “{host}” em que ele roda não responde. Ele continua quando o host voltar.',
+  'story.moved': 'O agente em {workspace} continua no host “{other}”: “{host}” está fora há muito tempo.',
+  'story.gone': 'O agente em {workspace}: {reason} Ele continua num contêiner novo de onde a sessão parou.',
+  'story.again': 'O agente em {workspace} tenta de novo agora.',
+  'story.switched': 'O agente em {workspace} continua com {agent}.',
+  'slow.command': 'Um comando do agente em {workspace} está rodando há {span} e talvez nunca acabe: {what}',
+  'slow.action': 'Uma ação do agente em {workspace} está rodando há {span} e talvez nunca acabe: {what}',
+  'slow.before': 'Antes levava {span}.',
+  'slow.say': 'Diga “stop” para encerrar a tarefa. Se não disser nada, ela continua; aviso de novo em {span}.',
+  'lost.head': 'O agente em {workspace} se perdeu: “{goal}”',
   'tasks.tooLong': 'É longo demais para uma tarefa de código: no máximo {count} caracteres.',
   'tasks.noLimit': 'O agente em {workspace} não está esperando nenhum limite do modelo.',
   'tasks.notReady': '{agent} não está pronto lá.',
@@ -710,6 +732,12 @@ export const pt: Translation = {
   'check.begun': 'Vou verificar {workspace} numa cópia e escrevo o que encontrar.',
   'setup.may':
     'Este script de {agent} pode fazer parte da imagem de {workspace}? Ele roda uma vez, como root, quando a imagem é montada: com a rede desta máquina e sem os arquivos dela. As próximas tarefas em {workspace} usam essa imagem.',
+  'setup.environment':
+    '{file} de {workspace} pode trazer a própria imagem ou comandos? Um Dockerfile é montado com a rede desta máquina; os comandos rodam no contêiner da tarefa. Com um não, a tarefa trabalha com a nossa imagem.',
+  'app.ended': 'O app em {workspace} terminou sozinho, com código de saída {code}: {command}',
+  'app.memory': 'O app em {workspace} terminou sozinho, porque ficou sem memória: {command}',
+  'app.lastLines': 'As últimas linhas:',
+  'app.nothing': 'Não imprimiu nada.',
 
   'address.port': 'A porta {port} é incomum.',
   'address.number': '{host} é um número e não um nome: nada diz de quem é.',
@@ -790,6 +818,15 @@ export const pt: Translation = {
   'why.noPlan':
     '{agent} terminou sem plano: não disse nada. Nada foi mudado. Comece a tarefa de novo, ou diga primeiro “plan off”.',
   'why.memory': 'O contêiner ficou sem memória: pode ter {size} MB.',
+  'why.container': 'O contêiner sumiu.',
+  'why.noLine': 'O contêiner terminou sem uma última linha de registro (código de saída {code}).',
+  'why.never': 'Foi reiniciado {count} vezes e nunca chegou ao fim: talvez algo na máquina pare contêineres.',
+  'why.health': 'Veja Health na minha página, em Settings, e comece a tarefa de novo.',
+  'why.lines': 'O agente imprimiu mais de {count} linhas, e mais não é permitido.',
+  'why.printed': 'O agente imprimiu {count} MB, e {most} MB são permitidos.',
+  'why.files': 'Os arquivos do agente ocuparam {count} MB, e {most} MB são permitidos.',
+  'why.disk': 'O disco do host tem {count} MB livres, e {most} MB precisam ficar livres.',
+  'why.limit': 'O modelo fica no limite até {time}, e uma tarefa espera no máximo {count} dias.',
   'why.hostGone': 'A máquina {host} foi removida de vez. O que mudou em {workspace} está só nela.',
 
   'helps.title': 'Palavras que não precisam de modelo:',

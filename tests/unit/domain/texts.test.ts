@@ -138,24 +138,43 @@ describe('a sentence that was made in English', () => {
     expect(sayAgain('There is nothing to undo. Or is there?', say)).toMatch(/machen\. Or is there\?$/);
   });
 
-  it.each(['verdict.', 'untested.'] as const)('of the family %s is said again, whatever its values are', (family) => {
-    const values = {
-      count: 7,
-      before: 9,
-      now: 8,
-      command: 'npm test -- a. b',
-      file: '`src/a b.test.ts`',
-      names: '`a > b`',
-    };
-    for (const key of keys.filter((each) => each.startsWith(family))) {
-      const made = (english as (key: TextKey, values: object) => string)(key, values);
-      expect(sayWhole(made, family, say)).toBe((say as (key: TextKey, values: object) => string)(key, values));
-      expect(sayWhole(made, family, english)).toBe(made);
-    }
-    expect(sayWhole('Another sentence.', family, say)).toBe('Another sentence.');
-    expect(sayWhole('No longer there: `a`, `b. c` and 3 more.', 'verdict.', say)).toBe(
-      'Nicht mehr da: `a`, `b. c` und 3 weitere.',
-    );
+  it.each(['verdict.', 'untested.', 'story.'] as const)(
+    'of the family %s is said again, whatever its values are',
+    (family) => {
+      const values = {
+        count: 7,
+        before: 9,
+        now: 8,
+        command: 'npm test -- a. b',
+        file: '`src/a b.test.ts`',
+        names: '`a > b`',
+        workspace: 'demo',
+        host: 'one',
+        other: 'two',
+        agent: 'codex',
+        reason: 'Odd.',
+      };
+      for (const key of keys.filter((each) => each.startsWith(family))) {
+        const made = (english as (key: TextKey, values: object) => string)(key, values);
+        expect(sayWhole(made, family, say)).toBe((say as (key: TextKey, values: object) => string)(key, values));
+        expect(sayWhole(made, family, english)).toBe(made);
+      }
+      expect(sayWhole('Another sentence.', family, say)).toBe('Another sentence.');
+      expect(sayWhole('No longer there: `a`, `b. c` and 3 more.', 'verdict.', say)).toBe(
+        'Nicht mehr da: `a`, `b. c` und 3 weitere.',
+      );
+    },
+  );
+
+  it('of a workflow has the wording of its text, and its reason is said again, too', () => {
+    const sources = globSync('src/workflows/coding-task/*.ts').map((file) => readFileSync(file, 'utf8'));
+    const isSaid = (part: string) => part === '' || sources.join('').includes(part);
+    const pieces = keys
+      .filter((key) => key.startsWith('story.'))
+      .flatMap((key) => CATALOGUE.en[key].split(/\{\w+\}/).map((part) => part.trim()));
+    expect(pieces.filter((part) => !isSaid(part))).toEqual([]);
+    const gone = english('story.gone', { workspace: 'demo', reason: english('why.container') });
+    expect(sayWhole(gone, 'story.', say)).toMatch(/^Der Agent in demo: Der Container ist weg\. Er macht /);
   });
 
   it('of a container has a text', () => {

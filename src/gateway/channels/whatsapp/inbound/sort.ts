@@ -135,14 +135,18 @@ export class Sorter {
   private async tellUnreadable({ key, chat, name, at }: Incoming): Promise<void> {
     const { db, account, config } = this.deps;
     const group = chat.kind === 'group' ? await findGroup(db, account, chat.jid) : null;
-    const who = key.fromMe ? 'You' : (name ?? 'Somebody');
-    const where = chat.kind === 'group' ? ` in ${inline(group?.metadata.subject ?? 'a group', 80)}` : '';
     const hour = Math.floor(at.getTime() / HOUR);
     const about = createHash('sha256').update(JSON.stringify([key.chat, key.participant, key.fromMe, hour]));
     await tellOwner(
       db,
       `unreadable-${about.digest('hex').slice(0, 20)}`,
-      `${inline(who, 60)} wrote something${where} that could not be read, although WhatsApp was asked for it again. It was not carried out: send it once more.`,
+      (say) => {
+        const named = inline(group?.metadata.subject ?? say('kind.aGroup'), 80);
+        const where = chat.kind === 'group' ? say('kind.where', { group: named }) : '';
+        return key.fromMe
+          ? say('kind.own', { where })
+          : say('kind.others', { who: inline(name ?? say('kind.somebody'), 60), where });
+      },
       config.OWNER_PHONE_NUMBER?.split(',')[0] ?? null,
     );
   }
