@@ -57,14 +57,34 @@ const keysOf = (...families: readonly string[]): TextKey[] =>
   (Object.keys(en) as TextKey[]).filter((key) => families.some((family) => key.startsWith(family)));
 
 const SENTENCES = keysOf('undo.', 'why.', 'failure.said');
+const RESULTS: TextKey[] = [...keysOf('did.'), 'app.nothing', 'tasks.which', 'tasks.example'];
 const ITEMS = keysOf('undone.');
 const SENTENCE_ENDS = /(?<=[.!?)])\s/g;
 const ITEM_ENDS = /, | and (?=\d)/g;
 
 /** English sentences of ours in the language of a person. From the first one that is not ours, a text stays as it is. */
-export function sayAgain(text: string, say: Say): string {
+export const sayAgain = (text: string, say: Say): string => sentencesAgain(text, SENTENCES, say);
+
+/** What a program has printed follows this line. */
+const BEFORE_OUTPUT = /^What it printed last:$|the tests fail:$/;
+
+/** The result of a command that is a tool, line by line. What a program has printed stays as it is. */
+export function resultAgain(text: string, say: Say): string {
+  const whole = sayAgain(text, say);
+  if (say === english || whole !== text) return whole;
+  let isOurs = true;
+  const lines = text.split('\n').map((line, at, all) => {
+    const said = isOurs ? sentencesAgain(line, RESULTS, say) : line;
+    const isTheirs = (at > 0 && all[at - 1] === '' && said === line) || BEFORE_OUTPUT.test(line);
+    isOurs = isOurs && !isTheirs;
+    return said;
+  });
+  return lines.join('\n');
+}
+
+function sentencesAgain(text: string, keys: readonly TextKey[], say: Say): string {
   if (say === english) return text;
-  return [...partsOf(text, SENTENCE_ENDS, SENTENCES)]
+  return [...partsOf(text, SENTENCE_ENDS, keys)]
     .map((part) => (typeof part === 'string' ? part : saidWith(part, say)))
     .join(' ');
 }

@@ -3,7 +3,7 @@ import { parse, TYPE } from '@formatjs/icu-messageformat-parser';
 import { describe, expect, it } from 'vitest';
 import { greetingText, shortHelp } from '../../../src/domain/chat/words/help.ts';
 import { momentInWords, scheduleInWords } from '../../../src/domain/chat/words/schedule-words.ts';
-import { sayAgain, sayWhole } from '../../../src/domain/texts/again.ts';
+import { resultAgain, sayAgain, sayWhole } from '../../../src/domain/texts/again.ts';
 import { languageIn, languageOf } from '../../../src/domain/texts/language.ts';
 import {
   CATALOGUE,
@@ -175,6 +175,36 @@ describe('a sentence that was made in English', () => {
     expect(pieces.filter((part) => !isSaid(part))).toEqual([]);
     const gone = english('story.gone', { workspace: 'demo', reason: english('why.container') });
     expect(sayWhole(gone, 'story.', say)).toMatch(/^Der Agent in demo: Der Container ist weg\. Er macht /);
+  });
+
+  it('of a command that is a tool is said again line by line, without what a program has printed', () => {
+    expect(resultAgain('No app is running.', say)).toBe('Es läuft keine App.');
+    expect(
+      resultAgain('Stopped `npm start` in demo.\n\nWhat it printed last:\nNo app is running.\nFolder: /tmp', say),
+    ).toBe('`npm start` in demo ist beendet.\n\nDie letzte Ausgabe:\nNo app is running.\nFolder: /tmp');
+    expect(resultAgain('1: npm start in demo, http://127.0.0.1:1/\n\nready\nFolder: /tmp', say)).toMatch(
+      /\n\nready\nFolder: \/tmp$/,
+    );
+    expect(
+      resultAgain(
+        'Brought in demo (Node, on main); it is the active workspace. Folder: /home/a b/demo\nIt is a copy: /home/a b is not changed. "git pull /x" there brings in what is done here.',
+        say,
+      ),
+    ).toBe(
+      'demo (Node, on main) ist da und ist jetzt das aktive Projekt. Ordner: /home/a b/demo\nEs ist eine Kopie: /home/a b wird nicht verändert. „git pull /x“ holt dort herein, was hier getan wird.',
+    );
+    expect(
+      resultAgain('Which one?\n1: x in demo, running, listens on no port yet\nSay for example: app stop 1', say),
+    ).toBe('Welche?\n1: x in demo, läuft, hört noch auf keinem Port\nSchreib zum Beispiel: app stop 1');
+    expect(resultAgain('There is nothing to undo.', say)).toBe(sayAgain('There is nothing to undo.', say));
+  });
+
+  it('of a tool has the wording of its text', () => {
+    const sources = globSync('src/tools/**/*.ts').map((file) => readFileSync(file, 'utf8').replace(/\\`/g, '`'));
+    const pieces = keys
+      .filter((key) => key.startsWith('did.'))
+      .flatMap((key) => CATALOGUE.en[key].split(/\{\w+\}/).map((part) => part.replace(/^[,:]/, '').trim()));
+    expect(pieces.filter((part) => !sources.join('').includes(part))).toEqual([]);
   });
 
   it('of a container has a text', () => {
