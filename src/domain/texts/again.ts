@@ -58,12 +58,16 @@ const keysOf = (...families: readonly string[]): TextKey[] =>
 
 const SENTENCES = keysOf('undo.', 'why.', 'failure.said');
 const RESULTS: TextKey[] = [...keysOf('did.'), 'app.nothing', 'tasks.which', 'tasks.example'];
+const NOTES = keysOf('note.');
 const ITEMS = keysOf('undone.');
 const SENTENCE_ENDS = /(?<=[.!?)])\s/g;
 const ITEM_ENDS = /, | and (?=\d)/g;
 
 /** English sentences of ours in the language of a person. From the first one that is not ours, a text stays as it is. */
 export const sayAgain = (text: string, say: Say): string => sentencesAgain(text, SENTENCES, say);
+
+/** What the container notes beside the changes of a task. */
+export const noteAgain = (text: string, say: Say): string => sentencesAgain(text, NOTES, say);
 
 /** What a program has printed follows this line. */
 const BEFORE_OUTPUT = /^What it printed last:$|the tests fail:$/;

@@ -1,6 +1,6 @@
 import { createHash, randomBytes } from 'node:crypto';
 import { type Selectable, sql } from 'kysely';
-import { english, type Told, textIn } from '../../domain/texts/say.ts';
+import { type Told, textIn } from '../../domain/texts/say.ts';
 import { MINUTE } from '../../domain/time.ts';
 import { sayTo } from '../chats/preferences.ts';
 import type { Db, Tx } from '../postgres/database.ts';
@@ -146,7 +146,7 @@ export async function tellOwnerOnTelegram(
   text: string | Told,
   unheard = false,
 ): Promise<Queued[]> {
-  await tellScreens(db, key, textIn(english, text), true, unheard);
+  await tellScreens(db, key, text, true, unheard);
   const chats = await db
     .selectFrom('chats')
     .innerJoin('tg_people', (on) => on.on(sql<boolean>`chats.address = tg_people.user_id::text`))

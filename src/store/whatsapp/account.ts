@@ -1,5 +1,5 @@
 import { type Selectable, sql } from 'kysely';
-import { english, type Told, textIn } from '../../domain/texts/say.ts';
+import { type Told, textIn } from '../../domain/texts/say.ts';
 import { sayTo } from '../chats/preferences.ts';
 import type { Db } from '../postgres/database.ts';
 import type { WaAccountTable, WhatsAppState } from '../schema/tables/whatsapp.ts';
@@ -158,7 +158,7 @@ export async function tellOwner(
   phone: string | null,
   unheard = false,
 ): Promise<Queued[]> {
-  await tellScreens(db, key, textIn(english, text), true, unheard);
+  await tellScreens(db, key, text, true, unheard);
   const queued = (await ownersChats(db, phone)).map((chatId) => ({ chatId, outboxId: `out_${key}-${chatId}` }));
   // the gateway finds it, and sends it when WhatsApp is connected
   for (const row of queued) {

@@ -3,7 +3,7 @@ import { parse, TYPE } from '@formatjs/icu-messageformat-parser';
 import { describe, expect, it } from 'vitest';
 import { greetingText, shortHelp } from '../../../src/domain/chat/words/help.ts';
 import { momentInWords, scheduleInWords } from '../../../src/domain/chat/words/schedule-words.ts';
-import { resultAgain, sayAgain, sayWhole } from '../../../src/domain/texts/again.ts';
+import { noteAgain, resultAgain, sayAgain, sayWhole } from '../../../src/domain/texts/again.ts';
 import { languageIn, languageOf } from '../../../src/domain/texts/language.ts';
 import {
   CATALOGUE,
@@ -197,6 +197,19 @@ describe('a sentence that was made in English', () => {
       resultAgain('Which one?\n1: x in demo, running, listens on no port yet\nSay for example: app stop 1', say),
     ).toBe('Welche?\n1: x in demo, läuft, hört noch auf keinem Port\nSchreib zum Beispiel: app stop 1');
     expect(resultAgain('There is nothing to undo.', say)).toBe(sayAgain('There is nothing to undo.', say));
+  });
+
+  it('about the changes of a task is said again, with its lists', () => {
+    const made =
+      'Nothing is committed yet, because it is much: 900 new files, 31.0 MB more. Look at the files, then say "commit" or "undo". Ignored files were changed: a.log, b c.log and 3 more; "undo" takes that back.';
+    expect(noteAgain(made, say)).toBe(
+      'Noch ist nichts committet, weil es viel ist: 900 new files, 31.0 MB more. Sieh dir die Dateien an, dann schreib „commit“ oder „undo“. Ignorierte Dateien wurden geändert: a.log, b c.log und 3 weitere; „undo“ nimmt das zurück.',
+    );
+    const sources = globSync('kennel/workspace/checkpoint/*.ts').map((file) => readFileSync(file, 'utf8'));
+    const pieces = keys
+      .filter((key) => key.startsWith('note.'))
+      .flatMap((key) => CATALOGUE.en[key].split(/\{\w+\}|(?<=^They) /).map((part) => part.trim()));
+    expect(pieces.filter((part) => !sources.join('').includes(part))).toEqual([]);
   });
 
   it('of a tool has the wording of its text', () => {

@@ -131,3 +131,14 @@ it('who may write, models, groups, rules, plans and names of commits are told in
   for (const [words, answer] of said) expect(await told(thread, words), words).toMatch(answer);
   expect(await told(thread, 'model')).not.toMatch(/\b(?:answers|There are|calls no tools|latest)\b/);
 });
+
+it('what the owner has brought along, and commands that are tools, are told in French', async () => {
+  const thread = await app.thread();
+  await told(thread, 'Bonjour');
+  expect(await told(thread, 'tools')).toMatch(/^Tu n’as rien apporté\./);
+  expect(await told(thread, 'tools show nothing')).toBe('Je ne connais pas nothing. `tools` liste ce qu’il y a.');
+  const { turn_id: turn } = await app.say(thread, 'ship status');
+  await app.ended(thread, turn!);
+  const said = (await app.detail(thread)).items.findLast((item) => item.kind === 'agent_message');
+  expect(said?.detail).toBe('Aucune pull request n’est surveillée.');
+});

@@ -1,7 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Message } from '@grammyjs/types';
 import type { Logger } from 'pino';
-import { CATALOGUE, sayIn, type Told } from '../../../../domain/texts/say.ts';
+import { CATALOGUE, type Say, sayIn, type Told } from '../../../../domain/texts/say.ts';
 import { HOUR } from '../../../../domain/time.ts';
 import { dropOutgoing } from '../../../../store/chats/messages/outbox.ts';
 import {
@@ -39,14 +39,18 @@ const PROBE_AGAIN_MS = 2_000;
 const MOST_REFUSED = 3;
 /** Characters of a message whose arrival nobody can tell, as they are repeated. */
 const BEGINNING_CHARS = 120;
-const MAY_BE_TWICE = '(I may have asked this already.)\n\n';
 const MB = 1024 * 1024;
 /** Telegram's limit for files that a bot sends. */
 const MOST_SENT = 50 * MB;
-const NO_TOPIC = '(This was for a topic that is closed or deleted.)\n\n';
+
+function inEveryLanguage(key: 'sent.unsure' | 'sent.twice'): string[] {
+  return Object.keys(CATALOGUE).map((language) => sayIn(language)(key));
+}
 
 /** The report of a message that may be lost begins so. */
-const UNSURE = Object.keys(CATALOGUE).map((language) => sayIn(language)('sent.unsure'));
+const UNSURE = inEveryLanguage('sent.unsure');
+/** So does a question that was sent once more. */
+const TWICE = inEveryLanguage('sent.twice');
 
 interface SenderDeps {
   db: Db;
@@ -223,7 +227,7 @@ export class TelegramSender implements ChannelSender {
       await this.abandon(row, `Telegram does not let me write to this chat: ${description}`);
       return false;
     }
-    const simpler = simplified(send, description);
+    const simpler = simplified(send, description, sayIn(row.language));
     if (simpler && send.attempts < MOST_REFUSED) {
       await requeueTelegramSend(db, send, simpler.content);
       return await this.sendPart(row, { ...send, ...simpler, attempts: send.attempts + 1, state: 'queued' });
@@ -239,8 +243,8 @@ export class TelegramSender implements ChannelSender {
     if (arrived !== null) return await markTelegramSent(db, send, arrived, new Date());
     log.warn({ outboxId: row.id, part: send.part }, 'nobody can tell whether a Telegram message arrived');
     const content = send.content as Part;
-    if (send.questionId !== null && content.kind === 'text' && !content.text.startsWith(MAY_BE_TWICE)) {
-      const again = withLead(content, MAY_BE_TWICE);
+    if (send.questionId !== null && content.kind === 'text' && !TWICE.some((lead) => content.text.startsWith(lead))) {
+      const again = withLead(content, `${sayIn(row.language)('sent.twice')}\n\n`);
       await requeueTelegramSend(db, send, again);
       await this.sendPart(row, { ...send, content: again, state: 'queued', attempts: send.attempts + 1 });
       return;
@@ -352,10 +356,13 @@ function withLead(part: Extract<Part, { kind: 'text' }>, lead: string): Part {
 }
 
 /** The message without what Telegram refused in it; null when nothing of it can be left out. */
-function simplified(send: TelegramSend, description: string): { content: Part; chat: string } | null {
+function simplified(send: TelegramSend, description: string, say: Say): { content: Part; chat: string } | null {
   const content = send.content as Part;
   if (/thread not found|TOPIC_(CLOSED|DELETED)/i.test(description) && send.chat.includes('/'))
-    return { content: content.kind === 'text' ? withLead(content, NO_TOPIC) : content, chat: send.chat.split('/')[0]! };
+    return {
+      content: content.kind === 'text' ? withLead(content, `${say('sent.noTopic')}\n\n`) : content,
+      chat: send.chat.split('/')[0]!,
+    };
   // the rest of the answer is still sent
   if (content.kind === 'attachment') {
     const text = `(A file could not be sent, because Telegram did not take it: ${content.attached.caption || 'no name'})`;
