@@ -59,12 +59,16 @@ const keysOf = (...families: readonly string[]): TextKey[] =>
 const SENTENCES = keysOf('undo.', 'why.', 'failure.said');
 const RESULTS: TextKey[] = [...keysOf('did.'), 'app.nothing', 'tasks.which', 'tasks.example'];
 const NOTES = keysOf('note.');
+const FAILURES = keysOf('failed.');
 const ITEMS = keysOf('undone.');
 const SENTENCE_ENDS = /(?<=[.!?)])\s/g;
 const ITEM_ENDS = /, | and (?=\d)/g;
 
 /** English sentences of ours in the language of a person. From the first one that is not ours, a text stays as it is. */
 export const sayAgain = (text: string, say: Say): string => sentencesAgain(text, SENTENCES, say);
+
+/** Why a turn has failed, where it is no answer of a model. */
+export const failureAgain = (text: string, say: Say): string => sentencesAgain(text, FAILURES, say);
 
 /** What the container notes beside the changes of a task. */
 export const noteAgain = (text: string, say: Say): string => sentencesAgain(text, NOTES, say);

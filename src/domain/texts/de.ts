@@ -580,6 +580,23 @@ export const de: Translation = {
   'failure.ModelStreamBroken':
     'Die Antwort des Modells ist immer wieder abgebrochen. Was getan ist, bleibt: Schreib noch einmal, dann geht es weiter.',
   'failure.said': '(Es sagte: {words})',
+
+  // other failures of a turn; they are stored in English
+  'failed.restored':
+    'Meine Aufzeichnungen wurden auf einen früheren Stand zurückgesetzt, während ich daran gearbeitet habe. Was ich seitdem getan habe, steht nicht mehr darin: Prüf es, bevor du noch einmal fragst.',
+  'failed.never': 'Dieser Schritt wurde {count}-mal begonnen und nie beendet.',
+  'failed.tooSmall': 'Der Kontext dieses Modells ist zu klein.',
+  'failed.tooSmallNeeds': 'Der Kontext dieses Modells ist zu klein: Diese Anfrage braucht etwa {needs} Tokens.',
+  'failed.tooSmallHas':
+    'Der Kontext dieses Modells ist zu klein: Es hat {has} Tokens, und diese Anfrage braucht etwa {needs}.',
+  'failed.tooSmallMore':
+    'Der Kontext dieses Modells ist zu klein: Es hat {has} Tokens, und diese Anfrage braucht mehr.',
+  'failed.choose': 'Wähle auf meiner Seite unter Settings, Model ein Modell mit größerem Kontext.',
+  'failed.raise': 'Erhöhe {what}, oder wähle auf meiner Seite unter Settings, Model ein anderes Modell.',
+  'failed.start':
+    'Starte {server} mit einem größeren {what}, oder wähle auf meiner Seite unter Settings, Model ein anderes Modell.',
+  'failed.load':
+    'Lade das Modell in LM Studio mit einer größeren Context Length, oder wähle auf meiner Seite unter Settings, Model ein anderes.',
   'wait.silent': 'Das Modell bei {host} antwortet nicht; ich versuche es bis {time} weiter. `stop` beendet es.',
   'wait.limit': 'Das Modell bei {host} ist bis {time} am Limit. Dann mache ich von selbst weiter; `stop` beendet es.',
   'wait.slow':

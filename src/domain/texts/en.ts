@@ -571,6 +571,21 @@ export const en = {
   'failure.ModelUnavailable': failures.ModelUnavailable.tell,
   'failure.ModelStreamBroken': failures.ModelStreamBroken.tell,
   'failure.said': '(It said: {words})',
+
+  // other failures of a turn; they are stored in English
+  'failed.restored':
+    'My records were restored to an earlier time while I worked on this. They no longer have what I did since then: check it before you ask again.',
+  'failed.never': 'This step was begun {count} times and never ended.',
+  'failed.tooSmall': 'The context of this model is too small.',
+  'failed.tooSmallNeeds': 'The context of this model is too small: this request needs about {needs} tokens.',
+  'failed.tooSmallHas':
+    'The context of this model is too small: it has {has} tokens, and this request needs about {needs} tokens.',
+  'failed.tooSmallMore': 'The context of this model is too small: it has {has} tokens, and this request needs more.',
+  'failed.choose': 'Choose a model with a larger context on my page, under Settings, Model.',
+  'failed.raise': 'Raise {what}, or choose another model on my page, under Settings, Model.',
+  'failed.start': 'Start {server} with a larger {what}, or choose another model on my page, under Settings, Model.',
+  'failed.load':
+    'Load the model with a larger Context Length in LM Studio, or choose another model on my page, under Settings, Model.',
   'wait.silent': 'The model at {host} gives no answer; I try again until {time}. `stop` ends it.',
   'wait.limit': 'The model at {host} is at its limit until {time}. I go on then by myself; `stop` ends it.',
   'wait.slow':

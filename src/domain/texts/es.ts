@@ -567,6 +567,23 @@ export const es: Translation = {
   'failure.ModelStreamBroken':
     'La respuesta del modelo se cortó una y otra vez. Lo hecho se conserva: escribe otra vez para seguir.',
   'failure.said': '(Dijo: {words})',
+
+  // other failures of a turn; they are stored in English
+  'failed.restored':
+    'Mis registros volvieron a un momento anterior mientras trabajaba en esto. Ya no tienen lo que hice desde entonces: compruébalo antes de pedirlo otra vez.',
+  'failed.never': 'Este paso empezó {count} veces y nunca terminó.',
+  'failed.tooSmall': 'El contexto de este modelo es demasiado pequeño.',
+  'failed.tooSmallNeeds':
+    'El contexto de este modelo es demasiado pequeño: esta petición necesita unos {needs} tokens.',
+  'failed.tooSmallHas':
+    'El contexto de este modelo es demasiado pequeño: tiene {has} tokens y esta petición necesita unos {needs}.',
+  'failed.tooSmallMore':
+    'El contexto de este modelo es demasiado pequeño: tiene {has} tokens y esta petición necesita más.',
+  'failed.choose': 'Elige un modelo con un contexto mayor en mi página, en Settings, Model.',
+  'failed.raise': 'Aumenta {what}, o elige otro modelo en mi página, en Settings, Model.',
+  'failed.start': 'Inicia {server} con un {what} mayor, o elige otro modelo en mi página, en Settings, Model.',
+  'failed.load':
+    'Carga el modelo en LM Studio con un Context Length mayor, o elige otro modelo en mi página, en Settings, Model.',
   'wait.silent': 'El modelo en {host} no responde; lo intento hasta las {time}. `stop` lo termina.',
   'wait.limit':
     'El modelo en {host} está en su límite hasta las {time}. Entonces sigo por mi cuenta; `stop` lo termina.',

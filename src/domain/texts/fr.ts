@@ -583,6 +583,22 @@ export const fr: Translation = {
   'failure.ModelStreamBroken':
     'La réponse du modèle s’est coupée encore et encore. Ce qui est fait est gardé : réécris pour continuer.',
   'failure.said': '(Il a dit : {words})',
+
+  // other failures of a turn; they are stored in English
+  'failed.restored':
+    'Mes données ont été ramenées à un état antérieur pendant que je travaillais là-dessus. Elles n’ont plus ce que j’ai fait depuis : vérifie avant de redemander.',
+  'failed.never': 'Cette étape a commencé {count} fois sans jamais finir.',
+  'failed.tooSmall': 'Le contexte de ce modèle est trop petit.',
+  'failed.tooSmallNeeds': 'Le contexte de ce modèle est trop petit : cette demande a besoin d’environ {needs} tokens.',
+  'failed.tooSmallHas':
+    'Le contexte de ce modèle est trop petit : il a {has} tokens, et cette demande a besoin d’environ {needs}.',
+  'failed.tooSmallMore': 'Le contexte de ce modèle est trop petit : il a {has} tokens, et cette demande en veut plus.',
+  'failed.choose': 'Choisis un modèle avec un contexte plus grand sur ma page, sous Settings, Model.',
+  'failed.raise': 'Augmente {what}, ou choisis un autre modèle sur ma page, sous Settings, Model.',
+  'failed.start':
+    'Démarre {server} avec un {what} plus grand, ou choisis un autre modèle sur ma page, sous Settings, Model.',
+  'failed.load':
+    'Charge le modèle avec un Context Length plus grand dans LM Studio, ou choisis un autre modèle sur ma page, sous Settings, Model.',
   'wait.silent': 'Le modèle chez {host} ne répond pas ; je réessaie jusqu’à {time}. `stop` l’arrête.',
   'wait.limit':
     'Le modèle chez {host} est à sa limite jusqu’à {time}. Je continue ensuite tout seul ; `stop` l’arrête.',

@@ -548,6 +548,19 @@ export const hi: Translation = {
   'failure.ModelUnavailable': 'मॉडल ने बहुत देर तक जवाब नहीं दिया। जो हो चुका है, वह सुरक्षित है: उसके लौटने पर फिर लिखिए।',
   'failure.ModelStreamBroken': 'मॉडल का जवाब बार-बार बीच में टूट गया। जो हो चुका है, वह सुरक्षित है: आगे बढ़ने के लिए फिर लिखिए।',
   'failure.said': '(उसने कहा: {words})',
+
+  // other failures of a turn; they are stored in English
+  'failed.restored':
+    'इस पर काम के दौरान रिकॉर्ड पहले के समय पर लौटा दिए गए। उसके बाद जो हुआ वह उनमें नहीं है: फिर से कहने से पहले देख लीजिए।',
+  'failed.never': 'यह कदम {count} बार शुरू हुआ और कभी पूरा नहीं हुआ।',
+  'failed.tooSmall': 'इस मॉडल का कॉन्टेक्स्ट बहुत छोटा है।',
+  'failed.tooSmallNeeds': 'इस मॉडल का कॉन्टेक्स्ट बहुत छोटा है: इस अनुरोध को करीब {needs} टोकन चाहिए।',
+  'failed.tooSmallHas': 'इस मॉडल का कॉन्टेक्स्ट बहुत छोटा है: उसमें {has} टोकन हैं, और इस अनुरोध को करीब {needs} चाहिए।',
+  'failed.tooSmallMore': 'इस मॉडल का कॉन्टेक्स्ट बहुत छोटा है: उसमें {has} टोकन हैं, और इस अनुरोध को ज़्यादा चाहिए।',
+  'failed.choose': 'पेज पर Settings, Model में बड़े कॉन्टेक्स्ट वाला मॉडल चुनिए।',
+  'failed.raise': '{what} बढ़ाइए, या पेज पर Settings, Model में दूसरा मॉडल चुनिए।',
+  'failed.start': '{server} को बड़े {what} के साथ चालू कीजिए, या पेज पर Settings, Model में दूसरा मॉडल चुनिए।',
+  'failed.load': 'LM Studio में मॉडल बड़े Context Length के साथ लोड कीजिए, या पेज पर Settings, Model में दूसरा मॉडल चुनिए।',
   'wait.silent': '{host} का मॉडल जवाब नहीं दे रहा; {time} बजे तक कोशिश जारी रहेगी। `stop` इसे खत्म करता है।',
   'wait.limit': '{host} का मॉडल {time} बजे तक अपनी सीमा पर है। उसके बाद काम अपने-आप आगे बढ़ेगा; `stop` इसे खत्म करता है।',
   'wait.slow':

@@ -563,6 +563,22 @@ export const pt: Translation = {
   'failure.ModelStreamBroken':
     'A resposta do modelo caiu várias vezes. O que foi feito está guardado: escreva de novo para continuar.',
   'failure.said': '(Ele disse: {words})',
+
+  // other failures of a turn; they are stored in English
+  'failed.restored':
+    'Os meus registros voltaram a um momento anterior enquanto eu trabalhava nisto. Eles não têm mais o que fiz desde então: confira antes de pedir de novo.',
+  'failed.never': 'Este passo começou {count} vezes e nunca terminou.',
+  'failed.tooSmall': 'O contexto deste modelo é pequeno demais.',
+  'failed.tooSmallNeeds': 'O contexto deste modelo é pequeno demais: este pedido precisa de uns {needs} tokens.',
+  'failed.tooSmallHas':
+    'O contexto deste modelo é pequeno demais: ele tem {has} tokens, e este pedido precisa de uns {needs}.',
+  'failed.tooSmallMore':
+    'O contexto deste modelo é pequeno demais: ele tem {has} tokens, e este pedido precisa de mais.',
+  'failed.choose': 'Escolha um modelo com um contexto maior na minha página, em Settings, Model.',
+  'failed.raise': 'Aumente {what}, ou escolha outro modelo na minha página, em Settings, Model.',
+  'failed.start': 'Inicie {server} com um {what} maior, ou escolha outro modelo na minha página, em Settings, Model.',
+  'failed.load':
+    'Carregue o modelo no LM Studio com um Context Length maior, ou escolha outro modelo na minha página, em Settings, Model.',
   'wait.silent': 'O modelo em {host} não responde; tento até {time}. `stop` encerra.',
   'wait.limit': 'O modelo em {host} está no limite até {time}. Aí continuo sozinho; `stop` encerra.',
   'wait.slow':

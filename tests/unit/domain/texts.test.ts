@@ -3,6 +3,8 @@ import { parse, TYPE } from '@formatjs/icu-messageformat-parser';
 import { describe, expect, it } from 'vitest';
 import { greetingText, shortHelp } from '../../../src/domain/chat/words/help.ts';
 import { momentInWords, scheduleInWords } from '../../../src/domain/chat/words/schedule-words.ts';
+import { tooSmallText } from '../../../src/domain/model/context-size.ts';
+import { tellFailure } from '../../../src/domain/model/failure-text.ts';
 import { noteAgain, resultAgain, sayAgain, sayWhole } from '../../../src/domain/texts/again.ts';
 import { languageIn, languageOf } from '../../../src/domain/texts/language.ts';
 import {
@@ -210,6 +212,31 @@ describe('a sentence that was made in English', () => {
       .filter((key) => key.startsWith('note.'))
       .flatMap((key) => CATALOGUE.en[key].split(/\{\w+\}|(?<=^They) /).map((part) => part.trim()));
     expect(pieces.filter((part) => !sources.join('').includes(part))).toEqual([]);
+  });
+
+  it('of a failed turn is said again', () => {
+    const german = sayIn('de');
+    const failed = (refusal: string, known: Partial<Parameters<typeof tooSmallText>[1]>) =>
+      tellFailure(
+        {
+          type: 'ContextOverflow',
+          message: tooSmallText(refusal, { context: undefined, needed: undefined, local: true, ...known }),
+        },
+        german,
+      );
+    expect(failed('n_ctx', { context: 4096, needed: 9000 })).toBe(
+      'Der Kontext dieses Modells ist zu klein: Es hat 4,096 Tokens, und diese Anfrage braucht etwa 9,000. Starte llama.cpp mit einem größeren `-c`, oder wähle auf meiner Seite unter Settings, Model ein anderes Modell.',
+    );
+    const refusals = [
+      'read only a part of the request',
+      'n_ctx',
+      'greater than the context length',
+      'maximum context length',
+    ];
+    for (const refusal of [...refusals, 'other'])
+      for (const known of [{}, { context: 10 }, { needed: 20 }, { context: 10, needed: 20 }, { local: false }])
+        expect(failed(refusal, known)).not.toMatch(/\b(?:The|Choose|choose|Raise|needs|with a larger)\b/);
+    expect(tellFailure({ type: 'NotFound', message: 'Odd.' }, german)).toBe('Odd.');
   });
 
   it('of a tool has the wording of its text', () => {
