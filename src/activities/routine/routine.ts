@@ -8,6 +8,7 @@ import { describeTime } from '../../domain/cron.ts';
 import { isOnce } from '../../domain/firings.ts';
 import { withoutInternal } from '../../domain/text/internal.ts';
 import { prefix } from '../../domain/text/storable.ts';
+import { failureAgain } from '../../domain/texts/again.ts';
 import { english, type Say } from '../../domain/texts/say.ts';
 import { HOUR } from '../../domain/time.ts';
 import { insertDropped } from '../../store/chats/messages/outbox.ts';
@@ -73,7 +74,8 @@ function resultText(
   const isPrompt = shown?.tool === PROMPT_STEP;
   // a tool that reads nothing speaks in our words, and those are for a model
   const isOurs = tools.get(shown?.tool ?? '')?.reads.length === 0;
-  const said = isPrompt ? withoutInternal(excerpt ?? '') : isOurs ? withoutIds(excerpt ?? '') : excerpt;
+  const plain = isPrompt ? withoutInternal(excerpt ?? '') : isOurs ? withoutIds(excerpt ?? '') : (excerpt ?? '');
+  const said = shown?.ok === false ? failureAgain(plain, say) : plain;
   if (whole) return [`${name}:`, note, said || say('routine.done')].filter(Boolean).join('\n\n');
   const headline =
     run.status === 'completed' ? `${name}:` : `${say('routine.failed', { name })}${isPrompt ? '.' : ':'}`;

@@ -67,8 +67,11 @@ const ITEM_ENDS = /, | and (?=\d)/g;
 /** English sentences of ours in the language of a person. From the first one that is not ours, a text stays as it is. */
 export const sayAgain = (text: string, say: Say): string => sentencesAgain(text, SENTENCES, say);
 
-/** Why a turn has failed, where it is no answer of a model. */
-export const failureAgain = (text: string, say: Say): string => sentencesAgain(text, FAILURES, say);
+/** Why a turn or a routine step has failed, where it is no answer of a model. Lines of others may follow the first. */
+export function failureAgain(text: string, say: Say): string {
+  const [first = '', ...others] = text.split('\n');
+  return [sentencesAgain(first, FAILURES, say), ...others].join('\n');
+}
 
 /** What the container notes beside the changes of a task. */
 export const noteAgain = (text: string, say: Say): string => sentencesAgain(text, NOTES, say);

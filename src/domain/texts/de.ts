@@ -585,6 +585,18 @@ export const de: Translation = {
   'failed.restored':
     'Meine Aufzeichnungen wurden auf einen früheren Stand zurückgesetzt, während ich daran gearbeitet habe. Was ich seitdem getan habe, steht nicht mehr darin: Prüf es, bevor du noch einmal fragst.',
   'failed.never': 'Dieser Schritt wurde {count}-mal begonnen und nie beendet.',
+  'failed.needsYes':
+    'Dieser Schritt bräuchte jetzt dein Ja, und während eine Routine läuft, kann niemand gefragt werden.',
+  'failed.notRun': 'Dieser Schritt lief nicht.',
+  'failed.deletedRunning': 'Die Routine wurde gelöscht, während sie lief.',
+  'failed.deletedEarly': 'Sie wurde gelöscht, bevor sie beginnen konnte.',
+  'failed.taskGone': 'Die Aufgabe dazu ist nicht mehr da.',
+  'failed.unknown': 'Was aus diesem Schritt wurde, ist nicht bekannt: Der Prozess, in dem er lief, endete zu früh.',
+  'failed.notAgain': 'Vielleicht ist er geschehen, vielleicht nicht; von selbst läuft er nicht noch einmal.',
+  'failed.away': 'Der Rechner, auf dem dieses Projekt liegt, antwortet nicht.',
+  'failed.nothingDone': 'Es wurde nichts getan.',
+  'failed.notToEnd': 'Dieser Schritt kam nicht bis zum Ende.',
+  'failed.store': 'Die Datenbank antwortet nicht.',
   'failed.tooSmall': 'Der Kontext dieses Modells ist zu klein.',
   'failed.tooSmallNeeds': 'Der Kontext dieses Modells ist zu klein: Diese Anfrage braucht etwa {needs} Tokens.',
   'failed.tooSmallHas':

@@ -576,6 +576,17 @@ export const en = {
   'failed.restored':
     'My records were restored to an earlier time while I worked on this. They no longer have what I did since then: check it before you ask again.',
   'failed.never': 'This step was begun {count} times and never ended.',
+  'failed.needsYes': 'This step would need your yes now, and nobody can be asked while a routine runs.',
+  'failed.notRun': 'This step was not run.',
+  'failed.deletedRunning': 'The workflow was deleted while it ran.',
+  'failed.deletedEarly': 'It was deleted before it could begin.',
+  'failed.taskGone': 'Its task is not there any more.',
+  'failed.unknown': 'The outcome of this step is unknown: the process that ran it died before it ended.',
+  'failed.notAgain': 'It may or may not have happened and is not run again by itself.',
+  'failed.away': 'The machine that has this workspace does not answer.',
+  'failed.nothingDone': 'Nothing was done.',
+  'failed.notToEnd': 'This step could not be run to its end.',
+  'failed.store': 'The database does not answer.',
   'failed.tooSmall': 'The context of this model is too small.',
   'failed.tooSmallNeeds': 'The context of this model is too small: this request needs about {needs} tokens.',
   'failed.tooSmallHas':

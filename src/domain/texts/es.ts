@@ -572,6 +572,17 @@ export const es: Translation = {
   'failed.restored':
     'Mis registros volvieron a un momento anterior mientras trabajaba en esto. Ya no tienen lo que hice desde entonces: compruébalo antes de pedirlo otra vez.',
   'failed.never': 'Este paso empezó {count} veces y nunca terminó.',
+  'failed.needsYes': 'Este paso necesitaría ahora tu sí, y no se puede preguntar a nadie mientras corre una rutina.',
+  'failed.notRun': 'Este paso no se ejecutó.',
+  'failed.deletedRunning': 'La rutina se borró mientras corría.',
+  'failed.deletedEarly': 'Se borró antes de que pudiera empezar.',
+  'failed.taskGone': 'Su tarea ya no existe.',
+  'failed.unknown': 'No se sabe qué fue de este paso: el proceso que lo ejecutaba murió antes de terminar.',
+  'failed.notAgain': 'Puede que se haya hecho o no, y no se repite por sí solo.',
+  'failed.away': 'La máquina que tiene este proyecto no responde.',
+  'failed.nothingDone': 'No se hizo nada.',
+  'failed.notToEnd': 'Este paso no llegó al final.',
+  'failed.store': 'La base de datos no responde.',
   'failed.tooSmall': 'El contexto de este modelo es demasiado pequeño.',
   'failed.tooSmallNeeds':
     'El contexto de este modelo es demasiado pequeño: esta petición necesita unos {needs} tokens.',

@@ -588,6 +588,18 @@ export const fr: Translation = {
   'failed.restored':
     'Mes données ont été ramenées à un état antérieur pendant que je travaillais là-dessus. Elles n’ont plus ce que j’ai fait depuis : vérifie avant de redemander.',
   'failed.never': 'Cette étape a commencé {count} fois sans jamais finir.',
+  'failed.needsYes':
+    'Cette étape aurait besoin de ton oui maintenant, et personne ne peut être consulté pendant qu’une routine tourne.',
+  'failed.notRun': 'Cette étape n’a pas été lancée.',
+  'failed.deletedRunning': 'La routine n’existe plus : elle a été supprimée pendant qu’elle tournait.',
+  'failed.deletedEarly': 'Elle a été supprimée avant de pouvoir commencer.',
+  'failed.taskGone': 'Sa tâche n’est plus là.',
+  'failed.unknown': 'On ne sait pas ce qu’est devenue cette étape : le processus qui la lançait est mort avant la fin.',
+  'failed.notAgain': 'Elle a peut-être eu lieu, peut-être pas, et elle ne se relance pas d’elle-même.',
+  'failed.away': 'La machine qui a ce projet ne répond pas.',
+  'failed.nothingDone': 'Rien n’a été fait.',
+  'failed.notToEnd': 'Cette étape n’est pas allée au bout.',
+  'failed.store': 'La base de données ne répond pas.',
   'failed.tooSmall': 'Le contexte de ce modèle est trop petit.',
   'failed.tooSmallNeeds': 'Le contexte de ce modèle est trop petit : cette demande a besoin d’environ {needs} tokens.',
   'failed.tooSmallHas':

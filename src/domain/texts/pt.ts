@@ -568,6 +568,17 @@ export const pt: Translation = {
   'failed.restored':
     'Os meus registros voltaram a um momento anterior enquanto eu trabalhava nisto. Eles não têm mais o que fiz desde então: confira antes de pedir de novo.',
   'failed.never': 'Este passo começou {count} vezes e nunca terminou.',
+  'failed.needsYes': 'Este passo precisaria agora do seu sim, e ninguém pode ser consultado enquanto uma rotina roda.',
+  'failed.notRun': 'Este passo não rodou.',
+  'failed.deletedRunning': 'A rotina foi apagada enquanto rodava.',
+  'failed.deletedEarly': 'Foi apagada antes de poder começar.',
+  'failed.taskGone': 'A tarefa dela não existe mais.',
+  'failed.unknown': 'Não se sabe o que houve com este passo: o processo que o rodava morreu antes do fim.',
+  'failed.notAgain': 'Pode ter acontecido ou não, e não roda de novo sozinho.',
+  'failed.away': 'A máquina que tem este projeto não responde.',
+  'failed.nothingDone': 'Nada foi feito.',
+  'failed.notToEnd': 'Este passo não chegou ao fim.',
+  'failed.store': 'O banco de dados não responde.',
   'failed.tooSmall': 'O contexto deste modelo é pequeno demais.',
   'failed.tooSmallNeeds': 'O contexto deste modelo é pequeno demais: este pedido precisa de uns {needs} tokens.',
   'failed.tooSmallHas':

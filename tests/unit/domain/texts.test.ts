@@ -3,9 +3,10 @@ import { parse, TYPE } from '@formatjs/icu-messageformat-parser';
 import { describe, expect, it } from 'vitest';
 import { greetingText, shortHelp } from '../../../src/domain/chat/words/help.ts';
 import { momentInWords, scheduleInWords } from '../../../src/domain/chat/words/schedule-words.ts';
+import { unknownOutcome } from '../../../src/domain/failures.ts';
 import { tooSmallText } from '../../../src/domain/model/context-size.ts';
 import { tellFailure } from '../../../src/domain/model/failure-text.ts';
-import { noteAgain, resultAgain, sayAgain, sayWhole } from '../../../src/domain/texts/again.ts';
+import { failureAgain, noteAgain, resultAgain, sayAgain, sayWhole } from '../../../src/domain/texts/again.ts';
 import { languageIn, languageOf } from '../../../src/domain/texts/language.ts';
 import {
   CATALOGUE,
@@ -237,6 +238,12 @@ describe('a sentence that was made in English', () => {
       for (const known of [{}, { context: 10 }, { needed: 20 }, { context: 10, needed: 20 }, { local: false }])
         expect(failed(refusal, known)).not.toMatch(/\b(?:The|Choose|choose|Raise|needs|with a larger)\b/);
     expect(tellFailure({ type: 'NotFound', message: 'Odd.' }, german)).toBe('Odd.');
+    expect(failureAgain(unknownOutcome('step'), german)).toBe(
+      'Was aus diesem Schritt wurde, ist nicht bekannt: Der Prozess, in dem er lief, endete zu früh. Vielleicht ist er geschehen, vielleicht nicht; von selbst läuft er nicht noch einmal.',
+    );
+    expect(failureAgain('Its task is not there any more.\n\nThe words of an agent. Nothing was done.', german)).toBe(
+      'Die Aufgabe dazu ist nicht mehr da.\n\nThe words of an agent. Nothing was done.',
+    );
   });
 
   it('of a tool has the wording of its text', () => {
