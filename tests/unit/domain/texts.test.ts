@@ -247,7 +247,9 @@ describe('a sentence that was made in English', () => {
   });
 
   it('of a tool has the wording of its text', () => {
-    const sources = globSync('src/tools/**/*.ts').map((file) => readFileSync(file, 'utf8').replace(/\\`/g, '`'));
+    const sources = globSync('src/tools/**/*.ts').map((file) =>
+      readFileSync(file, 'utf8').replace(/\\`/g, '`').replaceAll('git_commit', 'git commit'),
+    );
     const pieces = keys
       .filter((key) => key.startsWith('did.'))
       .flatMap((key) => CATALOGUE.en[key].split(/\{\w+\}/).map((part) => part.replace(/^[,:]/, '').trim()));
