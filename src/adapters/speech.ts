@@ -7,13 +7,6 @@ import { z } from 'zod';
 import { serverEnvironment } from '../config.ts';
 import { MINUTE } from '../domain/time.ts';
 
-/** The message when nothing can transcribe recordings. */
-export const HOW_TO_LISTEN = [
-  'I cannot listen to voice notes yet; please write it instead. To change that, give me one of these and restart me:',
-  '- whisper.cpp on this computer: set WHISPER_MODEL to a model file such as ggml-base.bin, and WHISPER_BIN where whisper-cli is not on the PATH (ffmpeg is needed too)',
-  '- a transcription service: set TRANSCRIPTION_BASE_URL and TRANSCRIPTION_API_KEY',
-].join('\n');
-
 const TIMEOUT_MS = 180_000;
 const answer = z.object({ text: z.string() });
 

@@ -3,9 +3,9 @@ import type { Logger } from 'pino';
 import type { Kennel } from '../../adapters/kennel/kennel.ts';
 import { connectTo, readMcpConfig } from '../../adapters/mcp/configured.ts';
 import type { Config } from '../../config.ts';
-import { KIND_WORDS } from '../../domain/extensions/extension.ts';
 import type { ConfiguredServer } from '../../domain/extensions/mcp-config.ts';
 import { declarationOf } from '../../domain/extensions/mcp-declaration.ts';
+import type { Say } from '../../domain/texts/say.ts';
 import { findExtension, forgetOthers, noteFound, noteProblem } from '../../store/owner/extensions.ts';
 import type { Db } from '../../store/postgres/database.ts';
 import { tellScreens } from '../../store/turns/notices.ts';
@@ -52,7 +52,8 @@ export async function findServer(
     const { hash, isNew } = await noteFound(db, declaration);
     if (!isNew) return true;
     log.info({ server: name, tools: declaration.tools.length }, 'an MCP server offers what nobody has agreed to yet');
-    const text = `The ${KIND_WORDS.mcp} ${name} offers ${declaration.tools.length} tools. They wait for your yes: \`tools show ${name}\`.`;
+    const count = declaration.tools.length;
+    const text = (say: Say) => say('tools.newServer', { what: say('tools.mcp', { name }), count, name });
     await tellScreens(db, `ext-${hash.slice(0, 16)}`, text, true);
     return true;
   } catch (error) {

@@ -1,7 +1,7 @@
 import { type FoundFile, readCustomTools, readSkills } from '../../adapters/extension-files.ts';
 import { fileStamp, NO_FILE } from '../../adapters/file-stamp.ts';
 import { mcpConfigFile } from '../../adapters/mcp/configured.ts';
-import { type Declaration, type ExtensionKind, KIND_WORDS, nameOf } from '../../domain/extensions/extension.ts';
+import { type Declaration, type ExtensionKind, nameOf } from '../../domain/extensions/extension.ts';
 import { MINUTE } from '../../domain/time.ts';
 import { forgetOthers, hashOf, noteFound, noteProblem } from '../../store/owner/extensions.ts';
 import { tellScreens } from '../../store/turns/notices.ts';
@@ -62,7 +62,7 @@ class ExtensionFiles {
     await tellScreens(
       this.deps.db,
       `ext-${hash.slice(0, 16)}`,
-      `The ${KIND_WORDS[kind]} ${name} waits for your yes: \`tools show ${name}\`.`,
+      (say) => say('tools.new', { what: say(`tools.${kind}`, { name }), name }),
       true,
     );
   }

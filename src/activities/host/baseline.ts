@@ -17,7 +17,6 @@ import {
   lineOf,
   type PartResult,
   type ProjectProfile,
-  unknownText,
   wantedHosts,
 } from '../../domain/tasks/checks/project-profile.ts';
 import type { TestRun } from '../../domain/tasks/checks/verdict.ts';
@@ -27,6 +26,7 @@ import { CHECKED_MANAGERS, type Registry } from '../../domain/tasks/registries/r
 import { cacheSettings } from '../../domain/tasks/registries/registry-cache.ts';
 import { quotedEvidence } from '../../domain/text/evidence.ts';
 import { suffix } from '../../domain/text/storable.ts';
+import type { Say } from '../../domain/texts/say.ts';
 import { MINUTE } from '../../domain/time.ts';
 import { type EgressRule, ruleFor, rulesOfTask } from '../../store/kennel/egress-rules.ts';
 import { askToCheck, settleCheck, tellOfCheck } from '../../store/kennel/questions/baseline-questions.ts';
@@ -141,7 +141,8 @@ async function look(project: Project): Promise<ProjectLook> {
     return { environment, registries, wanted: wanted.filter((at) => !isNamed(at)) };
   });
   if (!missing) {
-    const text = unknownText(input.workspace);
+    const { workspace } = input;
+    const text = (say: Say) => say('check.unknown', { workspace });
     return { what: 'nothing', outboxId: input.asks ? await tellOfCheck(db, input, { text, quotes: false }) : null };
   }
   const { environment, registries, wanted } = missing;
@@ -153,13 +154,17 @@ async function look(project: Project): Promise<ProjectLook> {
     return { what: 'nothing', outboxId: isDue ? await tellChecked(project, checked, []) : null };
   }
   const asked = await askToCheck(db, input, {
-    prompt: checkQuestion({
-      workspace: input.workspace,
-      registries,
-      wanted,
-      environment: environment?.file ?? null,
-      own: mirrorsOf(config.FETCH_KENNEL_MIRRORS),
-    }),
+    prompt: (say) =>
+      checkQuestion(
+        {
+          workspace: input.workspace,
+          registries,
+          wanted,
+          environment: environment?.file ?? null,
+          own: mirrorsOf(config.FETCH_KENNEL_MIRRORS),
+        },
+        say,
+      ),
     ...(environment && { evidence: quotedEvidence(environment.text) }),
     quotes: environment !== null || wanted.length > 0,
     registries: [...registries, ...wanted],
@@ -187,7 +192,10 @@ async function check(project: Project & { input: { isLast?: true } }): Promise<C
 
 function tellChecked({ db, input }: Project, checked: Checked, flaky: string[]): Promise<string> {
   const quotes = Object.values(checked.parts).some(({ ok }) => !ok) || flaky.length > 0;
-  return tellOfCheck(db, input, { text: checkedText(input.workspace, checked, flaky), quotes });
+  return tellOfCheck(db, input, {
+    text: (say) => checkedText(input.workspace, checked, flaky, say),
+    quotes,
+  });
 }
 
 async function checkCopy(project: Project, look: HeadLook): Promise<{ checked: Checked; flaky: string[] }> {

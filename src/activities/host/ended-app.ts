@@ -1,6 +1,8 @@
 import type { App } from '../../adapters/kennel/kennel.ts';
 import { codeFence, inline } from '../../domain/text/foreign-text.ts';
+import type { Say } from '../../domain/texts/say.ts';
 import { signalConversation } from '../../gateway/intake/signal.ts';
+import { sayTo } from '../../store/chats/preferences.ts';
 import { chatOfApp, markEnded } from '../../store/kennel/workspaces/apps.ts';
 import { recordNotice } from '../../store/turns/complete-turn.ts';
 import { printed } from '../../tools/workspace/command-text.ts';
@@ -28,7 +30,7 @@ export async function tellEnd(
   await recordNotice(db, {
     chatId,
     outboxId,
-    text: textOf(app, log.slice(-LAST_CHARS)),
+    text: textOf(app, log.slice(-LAST_CHARS), await sayTo(db, chatId)),
     kind: 'notice',
     sources,
     unasked: 'task',
@@ -43,8 +45,10 @@ export async function tellEnd(
   });
 }
 
-function textOf({ command, name, exitCode, outOfMemory }: App, log: string): string {
-  const how = outOfMemory ? 'because its memory ran out' : `with exit code ${exitCode}`;
-  const head = `The app in ${name} has ended by itself, ${how}: ${inline(command, 120)}`;
-  return log ? `${head}\n\nIts last lines:\n${codeFence(log)}` : `${head}\n\nIt printed nothing.`;
+function textOf({ command: line, name: workspace, exitCode, outOfMemory }: App, log: string, say: Say): string {
+  const command = inline(line, 120);
+  const head = outOfMemory
+    ? say('app.memory', { workspace, command })
+    : say('app.ended', { workspace, command, code: String(exitCode) });
+  return `${head}\n\n${log ? `${say('app.lastLines')}\n${codeFence(log)}` : say('app.nothing')}`;
 }

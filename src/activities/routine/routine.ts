@@ -8,7 +8,8 @@ import { describeTime } from '../../domain/cron.ts';
 import { isOnce } from '../../domain/firings.ts';
 import { withoutInternal } from '../../domain/text/internal.ts';
 import { prefix } from '../../domain/text/storable.ts';
-import type { Say } from '../../domain/texts/say.ts';
+import { failureAgain } from '../../domain/texts/again.ts';
+import { english, type Say } from '../../domain/texts/say.ts';
 import { HOUR } from '../../domain/time.ts';
 import { insertDropped } from '../../store/chats/messages/outbox.ts';
 import { sayTo, zoneOf } from '../../store/chats/preferences.ts';
@@ -36,16 +37,26 @@ import { callIdOf, endPrompt, runRoutineStep } from './run-routine-step.ts';
 
 const EXCERPT_CHARS = 3000;
 
-function summaryOf(results: StepOutcome[], steps: number, reason?: string): string {
-  const [done, failed] = [
-    results.filter((result) => result.ok && !result.skipped),
-    results.filter((result) => !result.ok),
-  ];
-  const failures = failed.map((result) => `, step ${results.indexOf(result) + 1} (${result.name}) failed`);
-  return `${done.length} of ${steps} steps done${failures.join('')}${reason ? `; ${reason}` : ''}`;
+function summaryOf(results: readonly StepOutcome[], steps: number, reason?: string, say: Say = english): string {
+  const done = results.filter((result) => result.ok && !result.skipped).length;
+  const failures = results.flatMap(({ ok, name }, index) =>
+    ok ? [] : [say('routine.stepFailed', { number: index + 1, name })],
+  );
+  return `${say('routine.reached', { done, count: steps })}${failures.join('')}${reason ? `; ${reason}` : ''}`;
 }
 
-const stateOf = ({ ok, skipped }: StepOutcome): string => (skipped ? 'skipped' : ok ? 'done' : 'failed');
+/** A summary is stored in English. */
+function summaryIn({ summary, results }: Pick<RoutineRun, 'summary' | 'results'>, say: Say): string {
+  const steps = Number(/^\d+ of (\d+)/.exec(summary ?? '')?.[1]);
+  const plain = summaryOf(results, steps);
+  if (summary === plain) return summaryOf(results, steps, undefined, say);
+  return summary?.startsWith(`${plain}; `)
+    ? summaryOf(results, steps, summary.slice(plain.length + 2), say)
+    : `${summary}`;
+}
+
+const stateOf = ({ ok, skipped }: StepOutcome, say: Say): string =>
+  say(skipped ? 'routine.skipped' : ok ? 'tasks.done' : 'tasks.failed');
 
 /**
  * What the chat gets: the output of the last routine step, below the name of the routine. Where one failed, its output,
@@ -58,17 +69,23 @@ function resultText(
   const shown = run.results.find((result) => !result.ok) ?? run.results.findLast((result) => !result.skipped);
   const excerpt =
     shown && (shown.output.length > EXCERPT_CHARS ? `${prefix(shown.output, EXCERPT_CHARS)}\n[cut]` : shown.output);
-  const { routine_name: name, results, note, summary } = run;
+  const { routine_name: name, results, note } = run;
   const whole = run.status === 'completed' && results.every(({ ok }) => ok);
   const isPrompt = shown?.tool === PROMPT_STEP;
   // a tool that reads nothing speaks in our words, and those are for a model
   const isOurs = tools.get(shown?.tool ?? '')?.reads.length === 0;
-  const said = isPrompt ? withoutInternal(excerpt ?? '') : isOurs ? withoutIds(excerpt ?? '') : excerpt;
+  const plain = isPrompt ? withoutInternal(excerpt ?? '') : isOurs ? withoutIds(excerpt ?? '') : (excerpt ?? '');
+  const said = shown?.ok === false ? failureAgain(plain, say) : plain;
   if (whole) return [`${name}:`, note, said || say('routine.done')].filter(Boolean).join('\n\n');
   const headline =
     run.status === 'completed' ? `${name}:` : `${say('routine.failed', { name })}${isPrompt ? '.' : ':'}`;
-  const lines = results.map((result, index) => `${index + 1}. ${result.name}: ${stateOf(result)}`);
-  return [isPrompt ? headline : `${headline} ${summary}.`, note, ...(isPrompt ? [] : [lines.join('\n')]), said]
+  const lines = results.map((result, index) => `${index + 1}. ${result.name}: ${stateOf(result, say)}`);
+  return [
+    isPrompt ? headline : `${headline} ${summaryIn(run, say)}.`,
+    note,
+    ...(isPrompt ? [] : [lines.join('\n')]),
+    said,
+  ]
     .filter(Boolean)
     .join('\n\n');
 }

@@ -6,12 +6,13 @@ import type { Config } from '../../config.ts';
 import type { AgentName } from '../../contracts/kennel.ts';
 import type { AgreementAsked, Prepared } from '../../contracts/task.ts';
 import type { HeadLook, Worktree } from '../../contracts/workspace-ops.ts';
-import { askWhoSigns } from '../../domain/chat/words/sign-off.ts';
+import { signature } from '../../domain/chat/words/sign-off.ts';
 import { membersOf } from '../../domain/settings/shapes.ts';
 import { loginsOf } from '../../domain/tasks/agents/agent-settings.ts';
 import { isOutdated } from '../../domain/tasks/checks/project-profile.ts';
 import { shownHost } from '../../domain/tasks/egress.ts';
 import { inline } from '../../domain/text/foreign-text.ts';
+import { sayTo } from '../../store/chats/preferences.ts';
 import { channelOfChat } from '../../store/chats/threads/threads.ts';
 import { withdrawCheck } from '../../store/kennel/questions/baseline-questions.ts';
 import { managersDecided, wantRegistries } from '../../store/kennel/questions/egress-questions.ts';
@@ -75,7 +76,9 @@ export async function prepareTask(deps: KennelDeps, task: Task): Promise<Prepare
 async function askOnce(db: Db, task: Task): Promise<string | undefined> {
   if (task.step > 0) return undefined;
   const own = await gitIdentity(db, task.host);
-  return own && (await asksWhoSigns(db, task)) ? await tellOfTask(db, task, 'sign', askWhoSigns(own)) : undefined;
+  if (!own || !(await asksWhoSigns(db, task))) return undefined;
+  const say = await sayTo(db, task.chat_id);
+  return await tellOfTask(db, task, 'sign', say('sign.ask', { name: signature(own) }));
 }
 
 /** The question whether the repository may bring its own image and commands, while nobody has answered it. */

@@ -3,6 +3,7 @@ import type { BaselineRecordActivities } from '../../contracts/baseline.ts';
 import type { TaskRecordActivities } from '../../contracts/task.ts';
 import { limitNotice, limitStatus, otherAgents } from '../../domain/tasks/agents/limit-notice.ts';
 import { mirrorsOf } from '../../domain/tasks/registries/mirrors.ts';
+import { sayWhole } from '../../domain/texts/again.ts';
 import { sayTo, zoneOf } from '../../store/chats/preferences.ts';
 import { listHosts, moveTask } from '../../store/kennel/hosts.ts';
 import { tellUnchecked } from '../../store/kennel/questions/baseline-questions.ts';
@@ -87,9 +88,10 @@ export function createTaskRecords({
     tellTask: recording(async ({ taskId, key, text }: Parameters<TaskRecordActivities['tellTask']>[0]) => {
       const found = await task(taskId);
       // the workflow has no catalogue, and says it in English
+      const say = await sayTo(db, found.chat_id);
       const known = /^(paused|resumed)\d+$/.exec(key)?.[1] as 'paused' | 'resumed' | undefined;
-      const said = known && (await sayTo(db, found.chat_id))(`task.${known}`, { workspace: found.workspace });
-      return await tellOfTask(db, found, key, said ?? text);
+      const said = known ? say(`task.${known}`, { workspace: found.workspace }) : sayWhole(text, 'story.', say);
+      return await tellOfTask(db, found, key, said);
     }),
   };
 }

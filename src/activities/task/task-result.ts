@@ -7,6 +7,7 @@ import { signedOff } from '../../domain/chat/words/sign-off.ts';
 import { subjectIn } from '../../domain/tasks/report.ts';
 import { inline } from '../../domain/text/foreign-text.ts';
 import { prefix } from '../../domain/text/storable.ts';
+import { english } from '../../domain/texts/say.ts';
 import { lastSaid } from '../../store/kennel/tasks/task-log.ts';
 import { findTask, type Task } from '../../store/kennel/tasks/tasks.ts';
 import { signatureOf } from '../../store/kennel/workspaces/signatures.ts';
@@ -72,9 +73,14 @@ export async function resultOf(
     return await conclude(why).catch(() => ({ ok: false, output: why }));
   });
   if (!concluded.ok) {
-    const problem = `Its changes could not be read, and were not committed: ${inline(inWords(concluded.output), 500)}`;
-    const todo = 'What it wrote is still in the folder. Look at it there, and commit what you want to keep.';
-    return { summary: `${reason} ${problem}`, problem: `${problem}\n${todo}`, changes: null, tests: null, said };
+    const problem = english('report.notRead', { why: inline(inWords(concluded.output), 500) });
+    return {
+      summary: `${reason} ${problem}`,
+      problem: `${problem}\n${english('report.leftThere')}`,
+      changes: null,
+      tests: null,
+      said,
+    };
   }
   const changes = concluded.data as unknown as ConcludedChanges;
   // there is no network: what the agent fetched has to do
@@ -86,7 +92,7 @@ export async function resultOf(
     state === 'completed'
       ? await afterAll<Tested>(
           () => testsOf(deps, task, changes),
-          () => ({ tests: null, untested: 'their container could not be started' }),
+          () => ({ tests: null, untested: english('untested.container') }),
         )
       : { tests: null };
   const pictures = state === 'completed' ? await picturesOf(deps, task, changes) : [];

@@ -5,6 +5,7 @@ import { worktreeOf } from '../../contracts/kennel.ts';
 import type { BaseLook, ConcludedChanges } from '../../contracts/workspace-ops.ts';
 import { argvFor, budgetOf, lineOf, type ProjectProfile } from '../../domain/tasks/checks/project-profile.ts';
 import { brokenTests, passesText, type TestRun, testBudget, verdictOf } from '../../domain/tasks/checks/verdict.ts';
+import { english } from '../../domain/texts/say.ts';
 import { MINUTE } from '../../domain/time.ts';
 import { commandsOfTask } from '../../store/kennel/tasks/task-log.ts';
 import { morePasses } from '../../store/kennel/tasks/task-words.ts';
@@ -47,7 +48,7 @@ export async function testsOf(deps: KennelDeps, task: Task, { test, files }: Con
   if (!argv) {
     const verdict = verdictOf({ after: null, before: known, edits });
     const testedBy = await testCommandOfAgent(deps, task);
-    return { tests: null, untested: 'the files of the project name none', ...(testedBy && { testedBy }), verdict };
+    return { tests: null, untested: english('untested.none'), ...(testedBy && { testedBy }), verdict };
   }
   // first, because it says how long the tests take
   const before = known ?? (look && (await testsBefore(deps, task, look.before, profile)));

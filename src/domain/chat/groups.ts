@@ -1,4 +1,5 @@
 import { inline } from '../text/foreign-text.ts';
+import { english, type Say } from '../texts/say.ts';
 
 /** What the owner has said about a group: when it is answered, who may call, and what calls may do. */
 export interface GroupRule {
@@ -46,18 +47,17 @@ export function mayCall({ who = 'trusted' }: GroupRule, { role, id }: GroupWrite
 }
 
 /** The rule in words: `when somebody calls me with @fetch, mentions me or replies to me`. */
-export function whenInWords({ when = 'called', trigger }: GroupRule, usual: string): string {
-  if (when === 'always') return 'every message';
-  const words = [usual, ...(trigger === undefined ? [] : [inline(trigger, 60)])].filter(Boolean).join(' or ');
-  return when === 'mentioned'
-    ? 'who mentions me or replies to me'
-    : `who writes ${words}, mentions me or replies to me`;
+export function whenInWords({ when = 'called', trigger }: GroupRule, usual: string, say: Say = english): string {
+  if (when === 'always') return say('groups.every');
+  const words = [usual, ...(trigger === undefined ? [] : [inline(trigger, 60)])].filter(Boolean);
+  const either = new Intl.ListFormat(say.locale, { type: 'disjunction' });
+  return when === 'mentioned' ? say('groups.mentioned') : say('groups.called', { words: either.format(words) });
 }
 
 /** Who may call, in words. `people`: names of the listed ones. */
-export function whoInWords({ who = 'trusted' }: GroupRule, people: readonly string[] = []): string {
-  if (who === 'everyone') return 'every member';
-  return who === 'trusted' ? 'you and the people whom you trust' : ['you', ...people].join(', ');
+export function whoInWords({ who = 'trusted' }: GroupRule, people: readonly string[] = [], say: Say = english): string {
+  if (who === 'everyone') return say('groups.everyone');
+  return who === 'trusted' ? say('groups.trusted') : [say('groups.you'), ...people].join(', ');
 }
 
 /** A name for the folder of a group, from its own name, that no other one has (`taken`, lower case). */

@@ -9,8 +9,6 @@ export type Declaration = McpDeclaration | CustomTool | Skill;
 
 export type ExtensionKind = Declaration['kind'];
 
-export const KIND_WORDS: Record<ExtensionKind, string> = { mcp: 'MCP server', tool: 'tool', skill: 'skill' };
-
 export const nameOf = (declaration: Declaration): string =>
   declaration.kind === 'mcp' ? declaration.server.name : declaration.name;
 

@@ -1,4 +1,5 @@
 import { cut } from '../text/storable.ts';
+import { failureAgain } from '../texts/again.ts';
 import { english, type Say } from '../texts/say.ts';
 import { TOO_SMALL } from './context-size.ts';
 
@@ -16,7 +17,7 @@ const THEIR_WORDS = 200;
  */
 export function tellFailure({ type, message }: { type: string; message: string }, say: Say = english): string {
   const told = TOLD.find((each) => each === type);
-  if (!told || message.startsWith(TOO_SMALL)) return message;
+  if (!told || message.startsWith(TOO_SMALL)) return failureAgain(message, say);
   const text = say(`failure.${told}`);
   const theirs = message.replace(/\s+/g, ' ').trim();
   return theirs === '' || theirs === english(`failure.${told}`)

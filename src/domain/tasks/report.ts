@@ -1,7 +1,7 @@
 import { moneyText, tokensText } from '../model/price-book.ts';
 import { blockQuote, codeFence, inline, visible } from '../text/foreign-text.ts';
 import { cut, prefix } from '../text/storable.ts';
-import { sayAgain } from '../texts/again.ts';
+import { noteAgain, sayAgain, sayWhole } from '../texts/again.ts';
 import { english, type Say } from '../texts/say.ts';
 import type { Verdict } from './checks/verdict.ts';
 import { shownHost } from './egress.ts';
@@ -108,10 +108,13 @@ export function reportText(report: Report, say: Say = english): string {
     ),
     // the agent's words may be a stranger's, so they are quoted
     said.trim() && blockQuote(said),
-    result.problem ?? '',
+    result.problem
+      ?.split('\n')
+      .map((line) => sayWhole(line, 'report.', say))
+      .join('\n'),
     unheardText(report.unheard ?? [], say),
     ...(saysMore(report) ? [inline(sayAgain(report.reason, say), 1_000)] : []),
-    result.verdict?.reasons.join('\n'),
+    result.verdict?.reasons.map((reason) => sayWhole(reason, 'verdict.', say)).join('\n'),
     failedTests(report, say),
     changesText(report, say),
     untestedText(report, say),
@@ -185,7 +188,7 @@ export function verdictHeadline(headline: string, say: Say): string {
 
 function changesText({ number, state, worktree, pull, result: { changes } }: Report, say: Say): string {
   if (!changes) return '';
-  const note = changes.note && withOwnBranch(changes.note);
+  const note = changes.note && withOwnBranch(noteAgain(changes.note, say), say);
   if (pull) return note ?? '';
   if (changes.files.length === 0) {
     return [say(state === 'completed' ? 'report.noFile' : 'report.nothing'), note].filter(Boolean).join('\n\n');
@@ -194,7 +197,7 @@ function changesText({ number, state, worktree, pull, result: { changes } }: Rep
   const counts = { count: total, added: changes.added, removed: changes.removed };
   const where =
     changes.commit && changes.branch
-      ? withOwnBranch(say('report.changedOn', { ...counts, branch: changes.branch }))
+      ? withOwnBranch(say('report.changedOn', { ...counts, branch: changes.branch }), say)
       : say('report.changed', counts);
   // words in place of + and -: a channel may show a leading sign as a bullet
   const files = changes.files
@@ -207,13 +210,19 @@ function changesText({ number, state, worktree, pull, result: { changes } }: Rep
 }
 
 /** The name of a task's own branch has its id, which is nothing for a message. */
-const withOwnBranch = (text: string): string =>
-  text
-    .replaceAll(/\b[Bb]ranch fetch\/tsk_[\w-]+/g, (found) => `${found.startsWith('B') ? 'A' : 'a'} branch of its own`)
-    .replaceAll(/\bfetch\/tsk_[\w-]+/g, 'a branch of its own');
+const withOwnBranch = (text: string, say: Say): string =>
+  say === english
+    ? text
+        .replaceAll(/\b[Bb]ranch fetch\/tsk_[\w-]+/g, (found) =>
+          found.startsWith('B') ? 'A branch of its own' : 'a branch of its own',
+        )
+        .replaceAll(/\bfetch\/tsk_[\w-]+/g, 'a branch of its own')
+    : text.replaceAll(/\bfetch\/tsk_[\w-]+/g, say('report.ownBranch'));
 
 const untestedText = ({ state, result: { tests, untested } }: Report, say: Say): string =>
-  !tests && state === 'completed' && untested ? say('report.untested', { why: untested }) : '';
+  !tests && state === 'completed' && untested
+    ? say('report.untested', { why: sayWhole(untested, 'untested.', say) })
+    : '';
 
 /** A proposal for the profile of the project: the person takes it over by saying it. */
 const testedByText = ({ workspace, result: { testedBy } }: Report, say: Say): string =>

@@ -57,16 +57,63 @@ const keysOf = (...families: readonly string[]): TextKey[] =>
   (Object.keys(en) as TextKey[]).filter((key) => families.some((family) => key.startsWith(family)));
 
 const SENTENCES = keysOf('undo.', 'why.', 'failure.said');
+const RESULTS: TextKey[] = [...keysOf('did.'), 'app.nothing', 'tasks.which', 'tasks.example'];
+const NOTES = keysOf('note.');
+const FAILURES = keysOf('failed.');
 const ITEMS = keysOf('undone.');
 const SENTENCE_ENDS = /(?<=[.!?)])\s/g;
 const ITEM_ENDS = /, | and (?=\d)/g;
 
 /** English sentences of ours in the language of a person. From the first one that is not ours, a text stays as it is. */
-export function sayAgain(text: string, say: Say): string {
+export const sayAgain = (text: string, say: Say): string => sentencesAgain(text, SENTENCES, say);
+
+/** Why a turn or a routine step has failed, where it is no answer of a model. Lines of others may follow the first. */
+export function failureAgain(text: string, say: Say): string {
+  const [first = '', ...others] = text.split('\n');
+  return [sentencesAgain(first, FAILURES, say), ...others].join('\n');
+}
+
+/** What the container notes beside the changes of a task. */
+export const noteAgain = (text: string, say: Say): string => sentencesAgain(text, NOTES, say);
+
+/** What a program has printed follows this line. */
+const BEFORE_OUTPUT = /^What it printed last:$|the tests fail:$/;
+
+/** The result of a command that is a tool, line by line. What a program has printed stays as it is. */
+export function resultAgain(text: string, say: Say): string {
+  const whole = sayAgain(text, say);
+  if (say === english || whole !== text) return whole;
+  let isOurs = true;
+  const lines = text.split('\n').map((line, at, all) => {
+    const said = isOurs ? sentencesAgain(line, RESULTS, say) : line;
+    const isTheirs = (at > 0 && all[at - 1] === '' && said === line) || BEFORE_OUTPUT.test(line);
+    isOurs = isOurs && !isTheirs;
+    return said;
+  });
+  return lines.join('\n');
+}
+
+function sentencesAgain(text: string, keys: readonly TextKey[], say: Say): string {
   if (say === english) return text;
-  return [...partsOf(text, SENTENCE_ENDS, SENTENCES)]
+  return [...partsOf(text, SENTENCE_ENDS, keys)]
     .map((part) => (typeof part === 'string' ? part : saidWith(part, say)))
     .join(' ');
+}
+
+/** A stored sentence that is one text of a family, in the language of a person; any other one stays as it is. */
+export function sayWhole(text: string, family: `${string}.`, say: Say): string {
+  if (say === english) return text;
+  const found = keysOf(family).flatMap((key) => {
+    const values = valuesIn(en[key], text);
+    return values ? [saidWith([key, values], say)] : [];
+  });
+  return found[0] ?? text;
+}
+
+/** Names of tests, and how many more there are. */
+function namesIn(value: string, say: Say): string {
+  const [, files, count] = /^(.*) and (\d+) more$/s.exec(value) ?? [];
+  return files === undefined ? value : say('undone.more', { files, count: Number(count) });
 }
 
 const saidWith = ([key, values]: [TextKey, Values], say: Say): string =>
@@ -77,6 +124,8 @@ const saidWith = ([key, values]: [TextKey, Values], say: Say): string =>
 
 /** The lists in a result of `undo`: what became of which files, which steps were taken back, and names alone. */
 function valueIn(name: string, value: string, say: Say): string {
+  if (name === 'names') return namesIn(value, say);
+  if (name === 'reason') return sayAgain(value, say);
   if (!['changes', 'steps', 'files', 'others', 'refs', 'branches'].includes(name)) return value;
   const items = [...partsOf(value, ITEM_ENDS, ITEMS)].map((part) =>
     typeof part === 'string' ? part : saidWith(part, say),

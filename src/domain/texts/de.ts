@@ -6,6 +6,18 @@ export const de: Translation = {
   'hello.practice': 'Noch ist kein echtes Modell eingerichtet, deshalb antwortet das Übungsmodell.',
   'hello.try': 'Drei Dinge zum Ausprobieren:',
   'hello.help': '`help` zeigt, was es sonst noch gibt.',
+
+  // somebody who may write from now on, and buttons
+  'paired.owner': 'Das ist jetzt dein eigener Chat mit mir. Schreib, was ich tun soll, oder schreib `help`.',
+  'paired.trusted':
+    'Du kannst mir ab jetzt schreiben und erreichst die Projekte, die der Besitzer teilt. Wie, zeigt `help`.',
+  'press.settled': 'Das ist schon entschieden.',
+  'press.stranger': 'Das kann nur beantworten, wer mir schreiben darf.',
+  'sent.unsure': 'Ich weiß nicht, ob meine letzte Nachricht angekommen ist.',
+  'sent.began': 'Sie begann so: „{words}“. Frag noch einmal, wenn sie nicht da ist.',
+  'sent.file': 'Es war eine Datei. Frag noch einmal, wenn sie nicht da ist.',
+  'sent.twice': '(Vielleicht habe ich das schon gefragt.)',
+  'sent.noTopic': '(Das war für ein Thema, das geschlossen oder gelöscht ist.)',
   'try.lunch': '`ask me about lunch`: eine Frage, die auf dich wartet, auch wenn alles aus ist',
   'try.task': '`create workspace demo`, dann `task`: eine Programmieraufgabe in einem Container, die dich etwas fragt',
   'try.count': '`count to 100`, und mittendrin `stop`',
@@ -29,9 +41,63 @@ export const de: Translation = {
   'end.wrong': 'Da ist etwas schiefgegangen.',
   'end.kept': 'Was schon getan ist, bleibt.',
   'end.restart': 'Ein Neustart hat das aufgehalten; es geht weiter, wo es stehen geblieben ist.',
+  'end.cut':
+    'Die Antwort bricht hier ab, weil sie die Längengrenze des Modells erreicht hat. Schreib „weiter“ für den Rest.',
+  'end.cutEmpty':
+    'Das Modell hat seine Längengrenze erreicht, bevor es etwas gesagt hat. Bitte um einen kleineren Teil, oder schreib noch einmal.',
+  'end.cutAgain':
+    'Das Modell wurde {count}-mal nacheinander an seiner Längengrenze abgeschnitten, darum habe ich aufgehört. Was getan ist, bleibt. Bitte um einen kleineren Teil.',
+  'end.refused': 'Das Modell oder ein Filter seines Anbieters hat die Antwort abgelehnt.',
+  'end.refusedLater': 'Das Modell oder ein Filter seines Anbieters wollte nicht mehr dazu sagen.',
+  'end.empty': 'Das Modell hat nichts geantwortet. Schreib noch einmal, vielleicht mit anderen Worten.',
+  'end.looped':
+    'Ich habe hier aufgehört, weil dieselbe Aktion {count}-mal nacheinander dasselbe ergab. Was getan ist, bleibt.',
   'long.message':
     'Die Nachricht hat {count} Zeichen. Ich habe den Anfang gelesen und schlage den Rest bei Bedarf nach.',
   'long.file': 'Der ganze Text steht in der Datei.',
+
+  // files, recordings and messages of unusual kinds
+  'file.tooLarge':
+    '{kind, select, image {Dieses Bild} audio {Diese Aufnahme} video {Dieses Video} other {Diese Datei}} ist mir zu groß: Ich nehme bis zu {most} MB.',
+  'file.tooLargeTelegram':
+    '{kind, select, image {Dieses Bild} audio {Diese Aufnahme} video {Dieses Video} other {Diese Datei}} ist mir zu groß: Telegram lässt einen Bot bis zu {most} MB laden.',
+  'file.expired':
+    '{kind, select, image {Dieses Bild} audio {Diese Aufnahme} video {Dieses Video} other {Diese Datei}} liegt nicht mehr bei WhatsApp, und das Handy, von dem es kam, hat nichts noch einmal hochgeladen. Bitte schick es noch einmal.',
+  'file.tampered':
+    '{kind, select, image {Dieses Bild} audio {Diese Aufnahme} video {Dieses Video} other {Diese Datei}} passt nicht zur Prüfsumme und wurde also unterwegs beschädigt oder verändert. Ich habe nichts geöffnet; bitte schick es noch einmal.',
+  'file.unreadable':
+    'Ich kann {kind, select, image {dieses Bild} audio {diese Aufnahme} video {dieses Video} other {diese Datei}} nicht lesen: Die Nachricht sagt nicht, wo es liegt. Bitte schick es noch einmal.',
+  'file.away':
+    'Ich konnte {kind, select, image {dieses Bild} audio {diese Aufnahme} video {dieses Video} other {diese Datei}} nicht von WhatsApp laden. Bitte schick es noch einmal.',
+  'file.awayTelegram':
+    'Ich konnte {kind, select, image {dieses Bild} audio {diese Aufnahme} video {dieses Video} other {diese Datei}} nicht von Telegram laden. Bitte schick es noch einmal.',
+  'file.heard': 'Ich habe gehört: „{words}“',
+  'file.listening': 'Ich höre mir deine Sprachnachricht an ({length} min) …',
+  'file.noWords': 'In dieser Aufnahme habe ich keine Worte gehört.',
+  'file.notOpened': 'Ich konnte diese Aufnahme nicht öffnen. Bitte schreib es, oder schick sie noch einmal.',
+  'file.notHeard':
+    'Ich konnte aus dieser Aufnahme keinen Text machen ({why}). Bitte schreib es, oder schick sie später noch einmal.',
+  'file.deaf':
+    'Ich kann noch keine Sprachnachrichten hören; bitte schreib es. Damit ich es kann, gib mir eins davon und starte mich neu:\n- whisper.cpp auf diesem Rechner: WHISPER_MODEL mit einer Modelldatei wie ggml-base.bin, und WHISPER_BIN, wenn whisper-cli nicht im PATH ist (ffmpeg ist auch nötig)\n- einen Dienst, der mitschreibt: TRANSCRIPTION_BASE_URL und TRANSCRIPTION_API_KEY',
+  'kind.once':
+    'Das war zur einmaligen Ansicht gedacht, darum habe ich es weder geöffnet noch behalten. Schick es als normale Nachricht, wenn ich es lesen soll.',
+  'kind.unknown': 'Diese Art von Nachricht kann ich nicht lesen. Bitte schreib es als Text.',
+  'kind.onPhone':
+    'WhatsApp zeigt diese Nachricht nur auf dem Handy, darum konnte ich sie nicht lesen. Bitte schreib es als Text.',
+  'kind.calls': 'Ich kann keine Anrufe annehmen. Bitte schreib, oder schick eine Sprachnachricht.',
+  'kind.stories': 'Storys kann ich nicht öffnen. Bitte schick es als Text oder als Datei.',
+  'kind.paid': 'Bezahlte Medien kann ich nicht öffnen. Bitte schick es als Text oder als Datei.',
+  'kind.unreadable': 'Eine Nachricht von dir kam an, aber ich konnte sie nicht lesen. Bitte schick sie noch einmal.',
+  'kind.own':
+    'Du hast etwas geschrieben{where}, das nicht gelesen werden konnte, obwohl WhatsApp noch einmal danach gefragt wurde. Es wurde nicht ausgeführt: Schick es noch einmal.',
+  'kind.others':
+    '{who} hat etwas geschrieben{where}, das nicht gelesen werden konnte, obwohl WhatsApp noch einmal danach gefragt wurde. Es wurde nicht ausgeführt: Es muss noch einmal geschickt werden.',
+  'kind.where': ' in {group}',
+  'kind.somebody': 'Jemand',
+  'kind.aGroup': 'einer Gruppe',
+  'trusted.changed':
+    'Von +{phone} schreibt jemand mit einem anderen WhatsApp-Konto als bisher, die Nummer kann also jetzt jemand anderem gehören. Ich ignoriere das. Soll die Person schreiben dürfen, sag: trust add +{phone}',
+  'kind.album': 'Die Bilder deines Albums sind nicht angekommen. Bitte schick sie noch einmal.',
 
   'status.nothing': 'Gerade läuft nichts.',
   'status.waited': ', davon {span} Warten auf dich',
@@ -94,6 +160,21 @@ export const de: Translation = {
   'hears.working': 'sobald er mit dem Jetzigen fertig ist',
   'hears.limited': 'sobald sein Modell wieder antwortet',
   'hears.asks': 'nach deiner Antwort',
+
+  // what becomes of a coding task while it works; the workflow says it in English
+  'story.away':
+    'Der Agent in {workspace} wartet: Der Host „{host}“, auf dem er läuft, antwortet nicht. Es geht weiter, wenn der Host zurück ist.',
+  'story.moved': 'Der Agent in {workspace} macht auf dem Host „{other}“ weiter: „{host}“ ist schon lange weg.',
+  'story.gone':
+    'Der Agent in {workspace}: {reason} Er macht in einem neuen Container dort weiter, wo seine Sitzung aufgehört hat.',
+  'story.again': 'Der Agent in {workspace} versucht es jetzt noch einmal.',
+  'story.switched': 'Der Agent in {workspace} macht mit {agent} weiter.',
+  'slow.command': 'Ein Befehl des Agenten in {workspace} läuft seit {span} und endet vielleicht nie: {what}',
+  'slow.action': 'Eine Aktion des Agenten in {workspace} läuft seit {span} und endet vielleicht nie: {what}',
+  'slow.before': 'Vorher dauerte es {span}.',
+  'slow.say':
+    'Schreib „stop“, um die Aufgabe zu beenden. Schreibst du nichts, läuft sie weiter; in {span} hörst du wieder davon.',
+  'lost.head': 'Der Agent in {workspace} ist verloren: „{goal}“',
   'tasks.tooLong': 'Das ist zu lang für eine Programmieraufgabe: höchstens {count} Zeichen.',
   'tasks.noLimit': 'Der Agent in {workspace} wartet auf kein Limit seines Modells.',
   'tasks.notReady': '{agent} ist dort nicht bereit.',
@@ -113,6 +194,7 @@ export const de: Translation = {
   'limit.named': 'Der Agent in {workspace} wartet: {agent} ist bis {time} am Limit. Dann geht es weiter; {ways}',
   'limit.burst':
     'Das ist viel auf einmal. Ich lese jetzt, was zuerst kam, und den Rest in etwa einer Minute; nichts geht verloren.',
+  'limit.parts': 'Das ist viel auf einmal. Ich lese alles, einen Teil nach dem anderen.',
   'limit.ways': '`now` versucht es sofort, `stop` beendet es.',
   'limit.other': '`now {name}` macht mit {agent} weiter, `now` versucht es sofort, `stop` beendet es.',
 
@@ -122,6 +204,9 @@ export const de: Translation = {
   'report.stopped': 'Angehalten {where}',
   'report.stoppedEarly': 'Angehalten {where}, bevor es losging',
   'report.uncommitted': 'Fertig {where}, aber die Änderungen wurden nicht committet:',
+  'report.notRead': 'Seine Änderungen konnten nicht gelesen werden und sind nicht committet: {why}',
+  'report.leftThere':
+    'Was er geschrieben hat, liegt noch im Ordner. Sieh es dir dort an, und committe, was du behalten willst.',
   'report.done': 'Fertig {where}',
   'tests.pass': ', die Tests laufen durch',
   'tests.passAgain': ', die Tests laufen durch, die vorher fehlschlugen',
@@ -134,18 +219,66 @@ export const de: Translation = {
     ', und {count, plural, one {{count} Test schlägt} other {{count} Tests schlagen}} fehl wie vorher',
   'tests.timedOut': ', aber die Tests wurden nicht rechtzeitig fertig',
   'tests.none': '. Es liefen keine Tests.',
+
+  // what the tests of a task showed; it is stored, and signed, in English. {names} are in code
+  'verdict.older': '{count} Tests schlugen schon vorher fehl: {names}.',
+  'verdict.olderOne': '1 Test schlug schon vorher fehl: {names}.',
+  'verdict.flaky': 'Laufen bekanntlich nur manchmal durch: {names}.',
+  'verdict.olderUnknown': 'Ob sie vorher schon fehlschlugen, ist nicht bekannt.',
+  'verdict.failing': 'Diese Tests schlagen fehl: {names}.',
+  'verdict.failingOne': 'Dieser Test schlägt fehl: {names}.',
+  'verdict.notCompared': 'Die Tests liefen nicht auf dem Stand davor, also ist nicht bekannt, ob welche fehlen.',
+  'verdict.ranBefore': 'Vorher liefen {count} Tests.',
+  'verdict.ranBeforeOne': 'Vorher lief 1 Test.',
+  'verdict.timedOut': '`{command}` wurde nach {count} min beendet.',
+  'verdict.noRunner': 'Ein Programm oder Paket, das `{command}` braucht, ist nicht da.',
+  'verdict.foundNone': '`{command}` hat keine gefunden.',
+  'verdict.namedNone': '`{command}` endete, ohne einen Test zu nennen.',
+  'verdict.passFailed': 'Der Agent hatte einen weiteren Durchgang, um das zu beheben.',
+  'verdict.passesFailed': 'Der Agent hatte {count} weitere Durchgänge, um das zu beheben.',
+  'verdict.pass': 'Es brauchte einen weiteren Durchgang: Nach dem ersten schlugen Tests fehl.',
+  'verdict.passes': 'Es brauchte {count} weitere Durchgänge: Nach dem ersten schlugen Tests fehl.',
+  'verdict.tooLong': 'Ihre Ausgabe war zu lang, um zu sehen, ob noch alle Tests laufen.',
+  'verdict.gone': 'Nicht mehr da: {names}.',
+  'verdict.skipped': 'Jetzt übersprungen: {names}.',
+  'verdict.fewer': 'Weniger Tests: {names}.',
+  'verdict.allGone': 'Alle {count} Tests von {file} sind weg.',
+  'verdict.oneGone': 'Der einzige Test von {file} ist weg.',
+  'verdict.had': '{file} hatte {before} Tests und hat jetzt {now}.',
+  'verdict.skips': '{file} überspringt jetzt Tests.',
+  'verdict.compares': '{file} verglich {before}-mal und tut es jetzt {now}-mal.',
+  'verdict.same': 'Das gilt auch für {count} weitere Testdateien.',
+  'verdict.settings': 'Geändert wurde, wie Tests laufen: {names}.',
   'report.unheard': 'Der Agent war fertig, bevor er das von dir gehört hat: {words}\nStarte dafür eine neue Aufgabe.',
   'report.noFile': 'Keine Datei wurde geändert.',
   'report.nothing': 'Nichts wurde geändert.',
   'report.changed': '{count, plural, one {{count} Datei} other {{count} Dateien}} geändert (+{added} -{removed})',
   'report.changedOn':
     '{count, plural, one {{count} Datei} other {{count} Dateien}} geändert (+{added} -{removed}) auf {branch}',
+  'report.ownBranch': 'einem eigenen Branch',
   'report.file':
     '{status, select, added {neu} modified {geändert} deleted {gelöscht} renamed {umbenannt} other {{status}}} {path} (+{added} -{removed})',
   'report.more': 'und {count} weitere',
   'report.undo': 'Schreib „{words}“, um es zurückzunehmen.',
+  'note.ignored': 'Ignorierte Dateien wurden geändert: {files}; „undo“ nimmt das zurück.',
+  'note.ignoredGone': 'Ignorierte Dateien sind weg: {files}; „undo“ holt sie zurück.',
+  'note.inner': 'Repositorys innerhalb des Projekts wurden geändert und sind nicht committet: {files}.',
+  'note.undoes': '„undo“ nimmt das zurück.',
+  'note.tooLarge': 'Neu und zu groß, um rückgängig gemacht zu werden: {files}.',
+  'note.switched': 'Die Aufgabe hat von {from} zu {to} gewechselt.',
+  'note.filtered': 'Nicht committet, weil ein Filter des Repositorys darüber laufen müsste: {files}.',
+  'note.notCommitted': 'Die Änderungen stehen in den Dateien und konnten nicht committet werden: {why}.',
+  'note.lookAt': 'Sieh sie dir an und committe sie selbst, oder schreib „undo“.',
+  'note.much': 'Noch ist nichts committet, weil es viel ist: {much}.',
+  'note.lookThen': 'Sieh dir die Dateien an, dann schreib „commit“ oder „undo“.',
+  'note.detached': 'HEAD hängt an keinem Branch; die Commits sind auf {branch}.',
+  'note.kept': 'Die Änderungen sind nur auf {branch} committet und liegen sonst uncommittet in den Dateien.',
+  'note.keptWhy': 'Die Änderungen stehen in den Dateien und wurden dort nicht committet: {why}.',
+  'note.keptOn': 'Sie sind auf {branch}.',
   'report.failing': 'Die Tests schlagen fehl ({command}):',
   'report.untested': 'Warum keine Tests liefen: {why}.',
+  'untested.none': 'die Dateien des Projekts nennen keine',
+  'untested.container': 'ihr Container ließ sich nicht starten',
   'report.testedBy': 'Der Agent hat mit {command} getestet. Soll ich das auch tun, schreib: {words}',
   'report.reached': 'Erreicht: {hosts}.',
   'report.sizes': '{host} ({sent} gesendet, {received} empfangen)',
@@ -200,12 +333,61 @@ export const de: Translation = {
   'owner.tainted':
     'Das darf nur der Besitzer erlauben, weil Worte anderer hier der Grund sein können. Es wartet auf ihn.',
   'owner.asker': 'Das darf nur der Besitzer erlauben, oder wer darum gebeten hat. Es wartet auf einen von beiden.',
+  'owner.profile': 'Nur der Besitzer sagt, wie an einem Projekt gearbeitet wird.',
+  'owner.check': 'Nur der Besitzer lässt ein Projekt installieren und testen.',
+  'owner.egress': 'Nur der Besitzer nimmt zurück, was Aufgaben erreichen dürfen.',
+  'owner.preview': 'Nur der Besitzer öffnet eine Vorschau.',
+  'owner.groups': 'Nur der Besitzer sieht meine Gruppen.',
+  'owner.answerIn': 'Nur der Besitzer sagt, wo ich antworte.',
+  'owner.export': 'Nur der Besitzer exportiert, was gesagt wurde.',
+  'owner.model': 'Nur der Besitzer wählt das Modell.',
+  'owner.tools': 'Nur der Besitzer sieht und entscheidet, welche Werkzeuge ich bekomme.',
+  'owner.plan': 'Nur der Besitzer lässt Aufgaben ohne Plan beginnen.',
+  'owner.trusted': 'Nur der Besitzer sagt, wer mir schreiben darf.',
+  'owner.telegram': 'Nur der Besitzer verbindet Telegram.',
+  'owner.share': 'Nur der Besitzer teilt Projekte.',
+  'owner.sign': 'In einer Gruppe sagt nur der Besitzer, von wem die Commits sind.',
+  'owner.project': 'Für ein Projekt kann das nur der Besitzer erlauben. Es wartet auf ihn.',
+
+  // who may write, and which projects they reach
+  'trusted.ignored': 'Was {name} auf Telegram schreibt, wird ab jetzt ignoriert.',
+  'trusted.noName': 'Niemand auf Telegram, dem du vertraust, heißt {name}.',
+  'trusted.bySetting':
+    '+{phone} steht in den Einstellungen des Rechners, auf dem ich laufe. Nimm die Nummer dort heraus.',
+  'trusted.removed': 'Was +{phone} schreibt, wird ab jetzt ignoriert.',
+  'trusted.wasNot': '+{phone} durfte mir nicht schreiben.',
+  'trusted.own': '+{phone} ist deine eigene Nummer. Wer als Nächstes von ihr schreibt, gilt als du.',
+  'trusted.added':
+    '+{phone} darf mir auf WhatsApp schreiben und erreicht nur die Projekte, die du teilst: `share demo with +{phone}`.',
+  'trusted.nobody': 'Nur du darfst mir schreiben. `trust add +49 170 1234567` erlaubt es jemand anderem.',
+  'trusted.list': 'Du und:',
+  'telegram.notSetUp':
+    'Telegram ist nicht eingerichtet. Schreib auf Telegram an @BotFather, sag /newbot, trag das Token auf meiner Seite unter Settings ein, und starte mich neu.',
+  'telegram.notConnected': 'Telegram ist noch nicht verbunden. {why}',
+  'telegram.moment': 'Versuch es gleich noch einmal.',
+  'telegram.ownLink':
+    'Öffne das auf deinem Handy, und drück auf Start:\n{link}\nEs geht einmal, innerhalb von {count} Minuten. Wer es zuerst öffnet, gilt als du.',
+  'telegram.otherLink':
+    'Schick das der Person, der du vertraust; sie drückt auf Start:\n{link}\nEs geht einmal, innerhalb von {count} Minuten. Wer es zuerst öffnet, darf mir schreiben.',
+  'share.none': 'Kein Projekt ist geteilt.',
+  'share.ended': '{workspace} wird nicht mehr mit {who} geteilt.',
+  'share.wasNot': '{workspace} war nicht mit {who} geteilt.',
+  'share.mayNot': '+{person} darf mir nicht schreiben. Schreib erst `trust add +{person}`, dann teile noch einmal.',
+  'share.unknown': 'Ein Projekt {name} gibt es nicht. Es gibt: {names}.',
+  'share.noNames': 'keins',
+  'share.done':
+    '{workspace} ist mit {who} geteilt: Was dort verlangt wird, darf es lesen und ändern. „unshare {workspace} with {who}“ nimmt das zurück.',
+  'own.chat': 'Schreib das in unserem eigenen Chat und nicht in einer Gruppe.',
   'trust.owner': 'Wie viel ich ohne Nachfrage tue, bestimmt nur der Besitzer.',
   'trust.group': 'In einer Gruppe kannst du mich nur vorsichtiger machen: Schreib „supervised“.',
   'trust.supervised': 'Ab jetzt frage ich vor allem, was etwas ändert.',
   'trust.cautious': 'Ab jetzt frage ich vor Gefährlichem: Befehle, Löschen.',
   'trust.autonomous':
     'Ab jetzt tue ich alles ohne Nachfrage, außer was Text von anderen ausgelöst haben kann. Mit „supervised“ oder „cautious“ änderst du das.',
+  'trust.judged':
+    'Ab jetzt frage ich vor Gefährlichem. Antworte „{words}“, und ich tue dort dasselbe wieder ohne Nachfrage, außer ich habe Text von außerhalb des Projekts gelesen.',
+  'trust.judgedBy':
+    'Ab jetzt frage ich vor Gefährlichem. Antworte „{words}“, und {model} entscheidet, ob dasselbe dort zu deinen Worten passt.',
   'button.yes': 'ja',
   'button.no': 'nein',
   'button.more': 'mehr',
@@ -228,6 +410,8 @@ export const de: Translation = {
   'ask.clone': 'Soll ich {from} in einen Workspace klonen?',
   'ask.copy': 'Soll ich das Repository {from} in einen Workspace kopieren, wo Aufgaben alles davon lesen können?',
   'ask.task': 'Soll {agent}{at} arbeiten?',
+  'ask.bring': 'Soll ich zusammenführen, was nebeneinander getan wurde{at}?',
+  'ask.take': 'Soll ein Programmier-Agent mit deiner Sitzung weitermachen{at}?',
   'ask.anyAgent': 'ein Programmier-Agent',
   'ask.search': 'Soll ich im Web danach suchen?',
   'ask.page': 'Soll ich diese Seite lesen?',
@@ -349,6 +533,9 @@ export const de: Translation = {
   'routine.same': '{name}: {count, plural, one {unverändert} other {unverändert, {count}-mal}}.',
   'routine.stillFails':
     '{name}: {count, plural, one {klappt immer noch nicht} other {klappt immer noch nicht, {count}-mal}}.',
+  'routine.skipped': 'übersprungen',
+  'routine.reached': '{done} von {count} Schritten erledigt',
+  'routine.stepFailed': ', Schritt {number} ({name}) hat nicht geklappt',
 
   'budget.turn': 'Für diese Antwort habe ich {figures} {unit, select, money {ausgegeben} other {verbraucht}}.',
   'budget.day': 'Heute habe ich {figures} {unit, select, money {ausgegeben} other {verbraucht}}.',
@@ -393,6 +580,35 @@ export const de: Translation = {
   'failure.ModelStreamBroken':
     'Die Antwort des Modells ist immer wieder abgebrochen. Was getan ist, bleibt: Schreib noch einmal, dann geht es weiter.',
   'failure.said': '(Es sagte: {words})',
+
+  // other failures of a turn; they are stored in English
+  'failed.restored':
+    'Meine Aufzeichnungen wurden auf einen früheren Stand zurückgesetzt, während ich daran gearbeitet habe. Was ich seitdem getan habe, steht nicht mehr darin: Prüf es, bevor du noch einmal fragst.',
+  'failed.never': 'Dieser Schritt wurde {count}-mal begonnen und nie beendet.',
+  'failed.needsYes':
+    'Dieser Schritt bräuchte jetzt dein Ja, und während eine Routine läuft, kann niemand gefragt werden.',
+  'failed.notRun': 'Dieser Schritt lief nicht.',
+  'failed.deletedRunning': 'Die Routine wurde gelöscht, während sie lief.',
+  'failed.deletedEarly': 'Sie wurde gelöscht, bevor sie beginnen konnte.',
+  'failed.taskGone': 'Die Aufgabe dazu ist nicht mehr da.',
+  'failed.unknown': 'Was aus diesem Schritt wurde, ist nicht bekannt: Der Prozess, in dem er lief, endete zu früh.',
+  'failed.notAgain': 'Vielleicht ist er geschehen, vielleicht nicht; von selbst läuft er nicht noch einmal.',
+  'failed.away': 'Der Rechner, auf dem dieses Projekt liegt, antwortet nicht.',
+  'failed.nothingDone': 'Es wurde nichts getan.',
+  'failed.notToEnd': 'Dieser Schritt kam nicht bis zum Ende.',
+  'failed.store': 'Die Datenbank antwortet nicht.',
+  'failed.tooSmall': 'Der Kontext dieses Modells ist zu klein.',
+  'failed.tooSmallNeeds': 'Der Kontext dieses Modells ist zu klein: Diese Anfrage braucht etwa {needs} Tokens.',
+  'failed.tooSmallHas':
+    'Der Kontext dieses Modells ist zu klein: Es hat {has} Tokens, und diese Anfrage braucht etwa {needs}.',
+  'failed.tooSmallMore':
+    'Der Kontext dieses Modells ist zu klein: Es hat {has} Tokens, und diese Anfrage braucht mehr.',
+  'failed.choose': 'Wähle auf meiner Seite unter Settings, Model ein Modell mit größerem Kontext.',
+  'failed.raise': 'Erhöhe {what}, oder wähle auf meiner Seite unter Settings, Model ein anderes Modell.',
+  'failed.start':
+    'Starte {server} mit einem größeren {what}, oder wähle auf meiner Seite unter Settings, Model ein anderes Modell.',
+  'failed.load':
+    'Lade das Modell in LM Studio mit einer größeren Context Length, oder wähle auf meiner Seite unter Settings, Model ein anderes.',
   'wait.silent': 'Das Modell bei {host} antwortet nicht; ich versuche es bis {time} weiter. `stop` beendet es.',
   'wait.limit': 'Das Modell bei {host} ist bis {time} am Limit. Dann mache ich von selbst weiter; `stop` beendet es.',
   'wait.slow':
@@ -505,6 +721,76 @@ export const de: Translation = {
   'undo.overlooked': 'Was Git übersehen soll, bleibt, wie es ist, weil der Index seitdem geändert wurde.',
   'undo.unchangedAs': 'Es wurde nichts geändert: {why}.',
 
+  // results of commands that are tools (src/tools), which say them in English
+  'did.noApp': 'Es läuft keine App.',
+  'did.noAppHere': 'Dieser Chat hat keine App laufen lassen.',
+  'did.noSuchApp': 'Eine App {name} gibt es nicht.',
+  'did.thereIs': 'Es gibt:',
+  'did.appStopped': '{command} in {workspace} ist beendet.',
+  'did.appRemoved': '{command} in {workspace} ist entfernt.',
+  'did.printedLast': 'Die letzte Ausgabe:',
+  'did.appElsewhere': '{number}: eine App in {workspace}, die ein anderer Chat laufen lässt',
+  'did.appNoPort': '{app}, läuft, hört noch auf keinem Port',
+  'did.appMemory': '{app}, beendet, weil der Speicher nicht reichte',
+  'did.appExit': '{app}, beendet mit Exit-Code {code}',
+  'did.previewOwner': 'Nur der Besitzer öffnet eine Vorschau, und zwar in einem Chat.',
+  'did.previewNone': 'Die App in {workspace} hört noch auf keinem Port, oder dieser Rechner ist in keinem Netz.',
+  'did.preview': 'öffnet die App in {workspace} auf einem Gerät in deinem Netz, einmal.',
+  'did.previewEnds': 'Das endet nach einer Stunde und ist nicht verschlüsselt.',
+  'did.noToken': 'Es ist kein GitHub-Token eingerichtet, also lässt sich auf GitHub nichts ändern.',
+  'did.makeToken':
+    'Mach ein Token, das Repositorys anlegen und schreiben darf (https://github.com/settings/tokens), und trag es als GH_TOKEN ein.',
+  'did.commitOnly': 'git commit committet, ohne zu pushen.',
+  'did.shipOwner': 'Nur der Besitzer kann einen Pull Request verlangen.',
+  'did.shipNone': 'Es wird kein Pull Request beobachtet.',
+  'did.shipNoneHere': 'In diesem Chat wird kein Pull Request beobachtet.',
+  'did.shipBegun': 'Ich mache den Pull Request {title} von {workspace} nach {base} und beobachte ihn.',
+  'did.shipWrites': 'Ich schreibe, wenn er offen ist und wenn du gebraucht wirst.',
+  'did.shipStopped': 'Ich beobachte {name} nicht mehr.',
+  'did.shipOpen': 'Er bleibt offen.',
+  'did.shipNoCommit': '{workspace} hat noch keinen Commit, also gibt es nichts für einen Pull Request.',
+  'did.shipNothing': '{workspace} hat keinen Commit, der in {base} fehlt, also gibt es nichts für einen Pull Request.',
+  'did.shipAlready': 'Für den Branch {branch} von {workspace} gibt es schon einen Pull Request.',
+  'did.shipLook': '`ship status` zeigt, wie weit er ist.',
+  'did.shipMaking': 'Der Pull Request wird noch gemacht.',
+  'did.notMerged': 'Er wurde nicht gemergt.',
+  'did.merged': '#{number} {title} ist gemergt.',
+  'did.shipWhich': 'Nenn das Projekt:',
+  'did.taken': '{agent} macht mit deiner Sitzung in {workspace} weiter, auf einem eigenen Branch.',
+  'did.writes': 'Ich schreibe, wenn es fertig ist.',
+  'did.giveThen': 'Schreib dann `give`, um auf deinem Computer damit weiterzumachen.',
+  'did.given': 'Hier ist die Sitzung.',
+  'did.giveApply': 'Auf deinem Computer, im Ordner des Projekts: `fetch hand-over --apply ~/Downloads/{name}`.',
+  'did.giveHow': 'Dort steht, wie es weitergeht.',
+  'did.giveNone': 'In diesem Chat gab es keine Aufgabe von Claude Code oder Codex.',
+  'did.giveNoTask': 'So eine Aufgabe gibt es hier nicht.',
+  'did.giveWorks': 'Sie läuft noch.',
+  'did.giveStop': 'Schreib erst `stop {number}`, dann `give {number}`.',
+  'did.giveOld': 'Ihre Sitzung ist nicht mehr da: Sie bleibt 30 Tage nach dem Ende einer Aufgabe.',
+  'did.brought': '{what} ist da und ist jetzt das aktive Projekt.',
+  'did.folder': 'Ordner: {path}',
+  'did.copy': 'Es ist eine Kopie: {from} wird nicht verändert.',
+  'did.pull': '„git pull {path}“ holt dort herein, was hier getan wird.',
+  'did.notCommitted': 'Was dort nicht committet ist, ist nicht dabei.',
+  'did.workLeft': 'Arbeit, die dort nicht committet ist, ist nicht dabei: {names}.',
+  'did.commitThere': 'Committe es dort und öffne den Ordner noch einmal, um es hereinzuholen.',
+  'did.archived': 'Es ist auf GitHub archiviert: Dorthin lässt sich nichts pushen.',
+  'did.checksNext': 'Als Nächstes finde ich auf einer Kopie heraus, was davon grün ist.',
+  'did.submodules': 'Seine Submodule sind leer: {names}.',
+  'did.bringOwner': 'Nur der Besitzer holt Projekte herein.',
+  'did.bringAmong': '{from} ist schon unter den Projekten: Wähle es mit seinem Namen.',
+  'did.bringAddress': '{from} lässt sich von hier nicht klonen: Nenn die https-Adresse, ohne Passwort darin.',
+  'did.bringSsh': 'Was nur über ssh zu erreichen ist, klone selbst; dann schreib: open ORDNER.',
+  'did.scheduleGone': 'Den Zeitplan „{name}“ gibt es nicht mehr.',
+  'did.answersIn': 'Ab jetzt antworte ich in {group}.',
+  'did.answersUntold': 'Dort hat es niemand erfahren.',
+  'did.answersNoMore': 'Ich antworte nicht mehr in {group}.',
+  'did.isIn': '{name} ist drin, und die Tests laufen durch.',
+  'did.isInFails': '{name} ist drin, aber die Tests schlagen fehl:',
+  'did.isInAlready': '{name} ist schon drin.',
+  'did.isInUntested': '{name} ist drin. Es liefen keine Tests: Wie sie laufen, ist nicht bekannt.',
+  'did.undoSays': 'Mit „undo“ nimmst du es zurück.',
+
   'hosts.once': 'einmal',
   'hosts.task': 'diese Aufgabe',
   'hosts.project': 'dieses Projekt',
@@ -529,6 +815,19 @@ export const de: Translation = {
   'hosts.asker': 'Das darf nur der Besitzer erlauben, oder wer darum gebeten hat. Es wartet auf einen von beiden.',
   'hosts.pull': 'Hier geht es um das, was andere zu einem Pull Request geschrieben haben; das kann deren Idee sein.',
   'hosts.read': 'Es wurden Seiten von {hosts} gelesen; das kann von dort kommen.',
+  'egress.all': 'Jede Aufgabe darf {hosts} erreichen.',
+  'egress.noWorkspace': 'Dieser Chat hat noch kein Projekt. Eine Aufgabe, die einen Host will, fragt dich.',
+  'egress.none': '{workspace}: Nach einem Host wurde noch niemand gefragt.',
+  'egress.rule':
+    '{may, select, reach {darf {host} erreichen} use {darf {host} benutzen} notReach {darf {host} nicht erreichen} other {darf {host} nicht benutzen}} ({scope})',
+  'egress.refused': '{host} wurde verweigert, {count}-mal',
+  'egress.project': 'dieses Projekt',
+  'egress.task': 'eine Aufgabe',
+  'egress.once': 'eine Aufgabe, für einige Minuten',
+  'egress.remove': '„egress remove {host}“ nimmt eins zurück; die nächste Aufgabe, die es will, fragt wieder.',
+  'egress.noRule': 'Zu {host} gibt es hier keine Regel. `egress` zeigt, was es gibt.',
+  'egress.removed':
+    'Die Regel zu {host} in {workspaces} ist weg. Offene Verbindungen dorthin enden jetzt, und die nächste Aufgabe, die es will, fragt dich.',
   'registry.npm': 'ein Node-Projekt',
   'registry.pip': 'ein Python-Projekt',
   'registry.go': 'ein Go-Projekt',
@@ -539,8 +838,50 @@ export const de: Translation = {
   'registry.many': '{workspace} ist {what}: Dürfen Aufgaben hier die Paketverzeichnisse benutzen?',
   'registry.answer':
     'Antworte mit ja oder nein. Es gilt für jede Aufgabe dieses Projekts; „egress“ zeigt es und nimmt es zurück.',
+
+  // whether a project may be installed and tested, and what came of it
+  'check.may':
+    'Ich kann {workspace} einmal auf einer Kopie installieren und testen, damit ich weiß, was grün ist, bevor ich etwas ändere. Gebraucht wird {what}. Erlauben und für dieses Projekt merken?',
+  'check.mayMore':
+    '{workspace} ließ sich mit dem, was es erreichen darf, nicht installieren und testen. Gebraucht wird {what}. Erlauben und für dieses Projekt merken?',
+  'check.registry': '{count, plural, one {das Verzeichnis} other {die Verzeichnisse}} von {manager} ({hosts})',
+  'check.environment': 'was {file} verlangt (siehe unten)',
+  'check.no': '{workspace} bleibt ungeprüft. `check {workspace}` fragt noch einmal.',
+  'check.gone': '{workspace} konnte nicht geprüft werden: Der Ordner ist nicht mehr da.',
+  'check.failed':
+    '{workspace} konnte nicht geprüft werden, weil der Container immer wieder abbrach. `check {workspace}` versucht es noch einmal.',
+  'check.unknown':
+    'Nichts wurde geprüft: {workspace} hat keinen Commit, oder seine Dateien sagen nicht, wie es installiert oder getestet wird. Sag es mir: `{workspace} is tested by …`.',
+  'check.ready': '{workspace} ist bereit: {what}.',
+  'check.it': 'es lässt sich {what}',
+  'check.installs': 'installieren ({span})',
+  'check.builds': 'bauen ({span})',
+  'check.nothing': 'es gibt nichts zu installieren oder zu testen',
+  'check.testsPass': 'die Tests laufen durch ({span})',
+  'check.allPass': '{count, plural, one {{count} Test läuft} other {{count} Tests laufen}} durch ({span})',
+  'check.someFail':
+    '{failed} von {count, plural, one {{count} Test} other {{count} Tests}} {failed, plural, one {schlägt} other {schlagen}} fehl ({span})',
+  'check.broken': '{workspace} {what}. Das ist schon so, bevor ich etwas geändert habe.',
+  'check.brokenTests': '{workspace} {what}: {tests}. Das ist schon so, bevor ich etwas geändert habe.',
+  'check.not.install': 'lässt sich nicht installieren',
+  'check.not.build': 'lässt sich nicht bauen',
+  'check.not.lint': 'hat Lint-Fehler',
+  'check.not.test': 'hat fehlschlagende Tests',
+  'check.failing': 'Fehlgeschlagen: {names}.',
+  'check.flaky': 'Diese laufen nur manchmal durch: {names}.',
+  'check.wanted': 'Es wollte auch {hosts}, was niemand erlaubt hat: Eine Aufgabe, die das braucht, fragt.',
+  'check.ended': '{command} endete mit:',
+  'check.open': 'Das wartet auf deine Antwort:',
+  'check.busy': 'In {workspace} arbeitet gerade eine Aufgabe. Schreib `check {workspace}`, wenn sie vorbei ist.',
+  'check.begun': 'Ich prüfe {workspace} auf einer Kopie und schreibe, was ich finde.',
   'setup.may':
     'Darf dieses Skript von {agent} ins Image von {workspace}? Es läuft einmal, als root, beim Bauen des Images: mit dem Netz dieses Rechners, aber ohne seine Dateien. Jede spätere Aufgabe in {workspace} bekommt das Image.',
+  'setup.environment':
+    'Darf {file} von {workspace} ein eigenes Image oder eigene Befehle mitbringen? Ein Dockerfile wird mit dem Netz dieses Rechners gebaut; Befehle laufen im Container der Aufgabe. Bei einem Nein arbeitet die Aufgabe mit unserem Image.',
+  'app.ended': 'Die App in {workspace} hat sich von selbst beendet, mit Exit-Code {code}: {command}',
+  'app.memory': 'Die App in {workspace} hat sich von selbst beendet, weil der Speicher nicht reichte: {command}',
+  'app.lastLines': 'Die letzten Zeilen:',
+  'app.nothing': 'Es kam keine Ausgabe.',
 
   'address.port': 'Port {port} ist ungewöhnlich.',
   'address.number': '{host} ist eine Zahl und kein Name: Nichts sagt, wem sie gehört.',
@@ -625,6 +966,18 @@ export const de: Translation = {
   'why.noPlan':
     '{agent} hat ohne Plan aufgehört: Es kam nichts. Es wurde nichts geändert. Starte die Aufgabe noch einmal, oder schreib erst „plan off“.',
   'why.memory': 'Dem Container ging der Speicher aus: Er darf {size} MB haben.',
+  'why.container': 'Der Container ist weg.',
+  'why.noLine': 'Der Container endete ohne eine letzte Zeile im Protokoll (Exit-Code {code}).',
+  'why.never':
+    'Er wurde {count}-mal neu gestartet und kam nie ans Ende: Vielleicht beendet etwas auf dem Rechner Container.',
+  'why.health': 'Sieh auf meiner Seite unter Settings bei Health nach, und starte die Aufgabe noch einmal.',
+  'why.lines': 'Der Agent hat mehr als {count} Zeilen ausgegeben, und mehr sind nicht erlaubt.',
+  'why.printed': 'Der Agent hat {count} MB ausgegeben, und {most} MB sind erlaubt.',
+  'why.files': 'Die Dateien des Agenten brauchten {count} MB, und {most} MB sind erlaubt.',
+  'why.disk': 'Auf der Festplatte des Hosts sind noch {count} MB frei, und {most} MB müssen frei bleiben.',
+  'why.limit': 'Sein Modell bleibt bis {time} am Limit, und eine Aufgabe wartet höchstens {count} Tage.',
+  'why.restored':
+    'Sie war schon vorbei, bevor meine Aufzeichnungen auf einen früheren Stand zurückgesetzt wurden; das ist davon übrig.',
   'why.hostGone': 'Sein Rechner {host} wurde endgültig entfernt. Was in {workspace} geändert wurde, liegt nur dort.',
 
   'helps.title': 'Wörter, die ohne Modell gehen:',
@@ -731,11 +1084,69 @@ export const de: Translation = {
   'memory.unknown': 'So etwas habe ich mir nicht gemerkt. `memories` zeigt, was ich weiß.',
   'memory.forgotten': 'Vergessen: {text}',
   'memory.allForgotten': 'Vergessen: {count} Einträge.',
+
+  // what the owner has brought along
+  'tools.none':
+    'Du hast nichts mitgebracht. MCP-Server kommen in mcp.json, Werkzeuge und Skills in Ordner daneben: siehe docs/chat.md.',
+  'tools.list': 'Was du mitgebracht hast:',
+  'tools.mcp': 'MCP-Server {name}',
+  'tools.tool': 'Werkzeug {name}',
+  'tools.skill': 'Skill {name}',
+  'tools.unused': 'nicht benutzt',
+  'tools.waits': 'wartet auf dein Ja: `tools show {name}`',
+  'tools.inUse': '{count, plural, one {{count} Werkzeug} other {{count} Werkzeuge}} in Gebrauch',
+  'tools.used': 'in Gebrauch',
+  'tools.no': 'du hast nein gesagt',
+  'tools.unknown': '{name} kenne ich nicht. `tools` zeigt, was es gibt.',
+  'tools.notUsed': '{what} wird nicht benutzt: {why}',
+  'tools.notFound': 'nichts gefunden',
+  'tools.agreed': 'Du hast zugestimmt. `tools refuse {name} {code}` nimmt das zurück.',
+  'tools.decide': 'Zum Benutzen: `tools allow {name} {code}`. Zum Weglassen: `tools refuse {name} {code}`.',
+  'tools.silent': 'Gerade ließ er sich nicht fragen: {why}',
+  'tools.nothing': 'Zu {name} gibt es nichts zu entscheiden: `tools show {name}`.',
+  'tools.first': 'Sieh dir erst an, was es ist: `tools show {name}`. Am Ende stehen die Worte dafür.',
+  'tools.changed': '{name} ist jetzt etwas anderes, als du gesehen hast. Sieh noch einmal nach: `tools show {name}`.',
+  'tools.allowed': 'Ab deiner nächsten Nachricht benutze ich {name}.',
+  'tools.refused': 'Ich benutze {name} nicht.',
+  'tools.new': '{what} wartet auf dein Ja: `tools show {name}`.',
+  'tools.newServer':
+    '{what} bietet {count, plural, one {{count} Werkzeug} other {{count} Werkzeuge}} an, die auf dein Ja warten: `tools show {name}`.',
   'projects.none':
     'Es gibt noch kein Projekt. Schreib `make a workspace named demo`, oder hol eins herein: `clone https://…`, `open /path/of/a/folder`.',
   'projects.active': 'aktiv',
   'projects.host': 'Rechner {host}',
   'projects.select': '`project {name}` macht es zum aktiven.',
+  'projects.unknown': 'Ein Projekt {name} gibt es nicht.{suggestion} `projects` zeigt sie.',
+  'projects.near': ' Meinst du {names}?',
+  'projects.thereIs': ' Es gibt: {names}.',
+  'projects.chosen': '{name} ist jetzt das aktive Projekt: Was du verlangst, geschieht dort.',
+  'projects.chosenOn': '{name} ist jetzt das aktive Projekt, auf dem Host {host}: Was du verlangst, geschieht dort.',
+  'profile.how': 'Die Arbeit an {workspace}:',
+  'profile.line':
+    '{part, select, install {installiert} build {gebaut} test {getestet} lint {gelintet} other {gestartet}} mit {command}',
+  'profile.asSaid': ', wie du gesagt hast',
+  'profile.fails': ', schlägt fehl',
+  'profile.checked': 'Bei der letzten Prüfung: {tests}.',
+  'profile.flaky': 'Diese Tests laufen nur manchmal durch: {names}.',
+  'profile.unknown': 'Wie {workspace} getestet wird, ist nicht bekannt. Sag es mir: `{workspace} is tested by …`.',
+  'profile.notSaid':
+    'Du hast nicht gesagt, wie {workspace} {part, select, install {installiert} build {gebaut} test {getestet} lint {gelintet} other {gestartet}} wird. Es steht in seinen Dateien.',
+  'profile.said':
+    'Ab jetzt wird {workspace} mit `{command}` {part, select, install {installiert} build {gebaut} test {getestet} lint {gelintet} other {gestartet}}.',
+  'profile.forgotten': 'Das ist vergessen. In seinen Dateien steht `{command}`.',
+  'profile.forgottenAll':
+    'Das ist vergessen. Wie {workspace} {part, select, install {installiert} build {gebaut} test {getestet} lint {gelintet} other {gestartet}} wird, ist jetzt nicht bekannt.',
+
+  // whose name commits have
+  'sign.who': 'Commits sind von {name}. Ändere das mit `sign as Ada Lovelace <ada@example.com>`.',
+  'sign.form': 'Es braucht einen Namen und eine Adresse in spitzen Klammern: `sign as Ada Lovelace <ada@example.com>`.',
+  'sign.unknown': 'Deinen Namen und deine Adresse kenne ich nicht: Schreib `sign as Ada Lovelace <ada@example.com>`.',
+  'sign.noGit': 'Git auf diesem Rechner hat keinen Namen für dich: Schreib `sign as Ada Lovelace <ada@example.com>`.',
+  'sign.by': 'Commits sind ab jetzt von {name}, mit Unterschrift. `sign as fetch` beendet das.',
+  'sign.fetch':
+    'Commits sind ab jetzt von Fetch. `sign as Ada Lovelace <ada@example.com>` gibt ihnen den Namen einer Person.',
+  'sign.ask':
+    'Welchen Namen sollen die Commits haben? Git auf diesem Rechner kennt {name}: Schreib dafür `sign as me`, oder `sign as Ada Lovelace <ada@example.com>` für einen anderen. Bis dahin sind sie von Fetch. Nichts wartet darauf, und ich frage nur dieses eine Mal.',
   'usage.hereToday': 'Dieser Chat, heute: {spent}',
   'usage.hereEver': 'Dieser Chat, insgesamt: {spent}',
   'usage.allToday': 'Alle Chats, heute: {spent}',
@@ -745,14 +1156,64 @@ export const de: Translation = {
   'usage.cached': 'Aus dem Zwischenspeicher des Anbieters kamen heute {cached} von {input} Eingabe-Tokens.',
   'usage.day': 'Ein Tag beginnt um Mitternacht in {zone}.',
   'usage.dayUtc': 'Ein Tag beginnt um Mitternacht UTC.',
+  'about.version': 'Fetch {version}, auf Node {node}.',
+
+  // which model answers
+  'model.practice':
+    'Das eingebaute Übungsmodell antwortet, weil kein echtes eingerichtet ist. Trag auf meiner Seite unter Settings, Model einen Schlüssel ein.',
+  'model.here': 'In diesem Chat antwortet {name} von {host}. `model default` nimmt wieder das übliche.',
+  'model.usual': 'Es antwortet {name} von {host}. Ein anderes wählst du auf meiner Seite unter Settings, Model.',
+  'model.theUsual': 'das übliche Modell',
+  'model.second': 'Fällt es aus, übernimmt {name}.',
+  'model.latest': 'Die letzte Antwort in diesem Gespräch ist von {name}.',
+  'model.none': 'Der Anbieter nennt keine Modelle.',
+  'model.thereAre': 'Es gibt:',
+  'model.more': 'und {count} weitere; `model NAME` nimmt jedes davon',
+  'model.noTools': 'ohne Werkzeuge',
+  'model.price': '{input} hinein, {output} heraus je Million Tokens',
+  'model.again': 'In diesem Chat antwortet wieder {name}.',
+  'model.unknown': 'Ein Modell {name} gibt es bei diesem Anbieter nicht.',
+  'model.near': ' Meinst du {names}?',
+  'model.taken': 'In diesem Chat antwortet ab dem nächsten Schritt {name}.',
+  'model.onlyTalks': ' Es kann keine Werkzeuge benutzen, also nur reden.',
   'plans.on': 'Ab jetzt beginnt hier jede Programmieraufgabe mit einem Plan und ändert vor deinem Ja nichts.',
   'plans.off': 'Ab jetzt beginnen Programmieraufgaben hier sofort. „plan: …“ verlangt trotzdem einen Plan.',
   'plans.auto':
     'Ab jetzt beginnt eine Programmieraufgabe hier mit einem Plan, wenn du einen verlangst oder sie groß ist.',
+  'plans.now':
+    '{when, select, big {Große Programmieraufgaben beginnen hier mit einem Plan.} all {Jede Programmieraufgabe beginnt hier mit einem Plan.} other {Keine Programmieraufgabe beginnt hier von selbst mit einem Plan.}} `plan: add a login page` verlangt einen; `plan on`, `plan off` und `plan auto` ändern das.',
   'trust.askAgain': 'Ab jetzt frage ich wieder vor: {what}.',
   'trust.notAllowed': 'Davon war in diesem Chat nichts dauerhaft erlaubt, ich frage also ohnehin.',
   'trust.offer':
     'Du hast dazu {count}-mal nacheinander ja gesagt. Mit „always for this project“ hört die Frage auf: Dann mache ich {what} in {workspace}, wo es zu deinem Auftrag passt.',
+
+  // groups, and what was said
+  'groups.none': 'Ich bin noch in keiner Gruppe. Füg mich zu einer hinzu, und ich sage es dir hier.',
+  'groups.members': '{count, plural, one {{count} Mitglied} other {{count} Mitglieder}}',
+  'groups.every': 'jede Nachricht',
+  'groups.mentioned': 'wer mich erwähnt oder mir antwortet',
+  'groups.called': 'wer {words} schreibt, mich erwähnt oder mir antwortet',
+  'groups.from': 'von {who}',
+  'groups.everyone': 'allen Mitgliedern',
+  'groups.trusted': 'dir und denen, denen du vertraust',
+  'groups.you': 'dir',
+  'groups.folder': 'Ordner {name}',
+  'groups.unanswered': 'ohne Antworten',
+  'groups.joined':
+    'Ich wurde zu {group} hinzugefügt. Dort hat noch niemand etwas von mir gesehen. Mit `answer in {name}` antworte ich dort.',
+  'groups.left':
+    'Ich bin nicht mehr in {group} und kann dort nicht antworten. Die Zeitpläne der Gruppe sind ausgeschaltet.',
+  'groups.paused':
+    'Du hast {group} verlassen, also antworte ich dort nicht mehr, und die Zeitpläne der Gruppe sind ausgeschaltet. Soll ich weitermachen, schreib `answer in {name}`.',
+  'groups.renamed': 'Die Gruppe „{from}“ heißt jetzt „{to}“.',
+  'groups.named': '„{name}“ auf {channel}',
+  'groups.namedOf': '„{name}“ auf {channel} ({count, plural, one {{count} Mitglied} other {{count} Mitglieder}})',
+  'export.several': 'Mehrere Chats heißen so. Nenn auch den Kanal: `export {name} (Telegram)`.',
+  'export.here': 'Hier ist es.',
   'trust.rule':
     'Ab jetzt mache ich {what} in {workspace} ohne Nachfrage, wo es zu deinem Auftrag passt. „ask again“ nimmt das zurück.',
+  'rules.none': 'Ich habe hier noch nach keiner Aktion in einem Projekt gefragt.',
+  'rules.line': '{what} in {workspace}: {yes} ja, {no} nein',
+  'rules.allowed': ', keine Frage mehr mit „judged“',
+  'rules.back': '„ask again“ nimmt zurück, was keine Frage mehr ist.',
 };

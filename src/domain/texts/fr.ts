@@ -6,6 +6,18 @@ export const fr: Translation = {
   'hello.practice': 'Aucun vrai modèle n’est encore configuré, alors c’est le modèle d’entraînement qui répond.',
   'hello.try': 'Trois choses à essayer :',
   'hello.help': '`help` montre ce qu’il y a d’autre.',
+
+  // somebody who may write from now on, and buttons
+  'paired.owner': 'C’est maintenant ton propre chat avec moi. Écris ce que je dois faire, ou dis `help`.',
+  'paired.trusted':
+    'À partir de maintenant tu peux m’écrire et utiliser les projets que le propriétaire partage. Dis `help` pour voir comment.',
+  'press.settled': 'C’est déjà réglé.',
+  'press.stranger': 'Seules les personnes qui peuvent m’écrire peuvent y répondre.',
+  'sent.unsure': 'Je ne sais pas si mon dernier message est arrivé.',
+  'sent.began': 'Il commençait par : « {words} ». Redemande-moi s’il n’est pas là.',
+  'sent.file': 'C’était un fichier. Redemande-le-moi s’il n’est pas là.',
+  'sent.twice': '(Je l’ai peut-être déjà demandé.)',
+  'sent.noTopic': '(C’était pour un sujet fermé ou supprimé.)',
   'try.lunch': '`ask me about lunch` : une question qui t’attend, même quand tout est arrêté',
   'try.task': '`create workspace demo`, puis `task` : une tâche de code dans un conteneur, qui te pose une question',
   'try.count': '`count to 100`, et `stop` au milieu',
@@ -31,8 +43,62 @@ export const fr: Translation = {
   'end.wrong': 'Quelque chose s’est mal passé.',
   'end.kept': 'Ce qui est fait est gardé.',
   'end.restart': 'Un redémarrage a retardé ça ; je reprends là où ça s’est arrêté.',
+  'end.cut':
+    'La réponse s’arrête ici, car elle a atteint la limite de longueur du modèle. Écris « continue » pour la suite.',
+  'end.cutEmpty':
+    'Le modèle a atteint sa limite de longueur avant d’avoir dit quelque chose. Demande une plus petite partie, ou écris à nouveau.',
+  'end.cutAgain':
+    'Le modèle a été coupé {count} fois de suite à sa limite de longueur, donc je me suis arrêté. Ce qui est fait est gardé. Demande une plus petite partie.',
+  'end.refused': 'Le modèle, ou un filtre de son fournisseur, a refusé de répondre.',
+  'end.refusedLater': 'Le modèle, ou un filtre de son fournisseur, a refusé d’en dire plus.',
+  'end.empty': 'Le modèle n’a rien répondu. Écris à nouveau, peut-être autrement.',
+  'end.looped':
+    'Je me suis arrêté ici, car la même action a donné le même résultat {count} fois de suite. Ce qui est fait est gardé.',
   'long.message': 'Ce message fait {count} caractères. J’ai lu le début et je consulte le reste au besoin.',
   'long.file': 'Le texte complet est dans le fichier.',
+
+  // files, recordings and messages of unusual kinds
+  'file.tooLarge':
+    '{kind, select, image {Cette photo est trop lourde} audio {Cet enregistrement est trop lourd} video {Cette vidéo est trop lourde} other {Ce fichier est trop lourd}} pour moi : je prends jusqu’à {most} Mo.',
+  'file.tooLargeTelegram':
+    '{kind, select, image {Cette photo est trop lourde} audio {Cet enregistrement est trop lourd} video {Cette vidéo est trop lourde} other {Ce fichier est trop lourd}} pour moi : Telegram laisse un bot charger jusqu’à {most} Mo.',
+  'file.expired':
+    '{kind, select, image {Cette photo} audio {Cet enregistrement} video {Cette vidéo} other {Ce fichier}} n’est plus sur le serveur de WhatsApp, et le téléphone d’envoi ne l’y a pas remis. Renvoie-le, s’il te plaît.',
+  'file.tampered':
+    '{kind, select, image {Cette photo} audio {Cet enregistrement} video {Cette vidéo} other {Ce fichier}} ne correspond pas à sa somme de contrôle : il y a eu un dommage ou un changement en route. Je ne l’ai pas ouvert ; renvoie-le, s’il te plaît.',
+  'file.unreadable':
+    'Je ne peux pas lire {kind, select, image {cette photo} audio {cet enregistrement} video {cette vidéo} other {ce fichier}} : le message ne dit pas où c’est. Renvoie-le, s’il te plaît.',
+  'file.away':
+    'Je n’ai pas pu charger {kind, select, image {cette photo} audio {cet enregistrement} video {cette vidéo} other {ce fichier}} depuis le serveur de WhatsApp. Renvoie-le, s’il te plaît.',
+  'file.awayTelegram':
+    'Je n’ai pas pu charger {kind, select, image {cette photo} audio {cet enregistrement} video {cette vidéo} other {ce fichier}} depuis Telegram. Renvoie-le, s’il te plaît.',
+  'file.heard': 'J’ai entendu : « {words} »',
+  'file.listening': 'J’écoute ton message vocal ({length} min)…',
+  'file.noWords': 'Je n’ai entendu aucun mot dans cet enregistrement.',
+  'file.notOpened': 'Je n’ai pas pu ouvrir cet enregistrement. Écris-le, ou renvoie-le, s’il te plaît.',
+  'file.notHeard':
+    'Je n’ai pas pu mettre cet enregistrement en texte ({why}). Écris-le, ou renvoie-le plus tard, s’il te plaît.',
+  'file.deaf':
+    'Je ne peux pas encore écouter les messages vocaux ; écris-le, s’il te plaît. Pour changer ça, donne-moi l’un des deux et redémarre-moi :\n- whisper.cpp sur cet ordinateur : WHISPER_MODEL avec un fichier de modèle comme ggml-base.bin, et WHISPER_BIN si whisper-cli n’est pas dans le PATH (il faut aussi ffmpeg)\n- un service de transcription : TRANSCRIPTION_BASE_URL et TRANSCRIPTION_API_KEY',
+  'kind.once':
+    'C’était à voir une seule fois, donc je ne l’ai ni ouvert ni gardé. Envoie-le comme message normal si je dois le lire.',
+  'kind.unknown': 'Je ne peux pas lire ce genre de message. Écris-le en texte, s’il te plaît.',
+  'kind.onPhone':
+    'WhatsApp ne montre ce message que sur le téléphone, donc je n’ai pas pu le lire. Écris-le en texte, s’il te plaît.',
+  'kind.calls': 'Je ne peux pas prendre d’appels. Écris, ou envoie un message vocal, s’il te plaît.',
+  'kind.stories': 'Je ne peux pas ouvrir les stories. Envoie ça en texte ou en fichier, s’il te plaît.',
+  'kind.paid': 'Je ne peux pas ouvrir les médias payants. Envoie ça en texte ou en fichier, s’il te plaît.',
+  'kind.unreadable': 'Un message de toi m’est arrivé, mais je n’ai pas pu le lire. Renvoie-le, s’il te plaît.',
+  'kind.own':
+    'Tu as écrit quelque chose{where} qui n’a pas pu être lu, même après l’avoir redemandé à WhatsApp. Rien n’a été fait : renvoie-le.',
+  'kind.others':
+    '{who} a écrit quelque chose{where} qui n’a pas pu être lu, même après l’avoir redemandé à WhatsApp. Rien n’a été fait : il faut le renvoyer.',
+  'kind.where': ' dans {group}',
+  'kind.somebody': 'Quelqu’un',
+  'kind.aGroup': 'un groupe',
+  'trusted.changed':
+    'Quelqu’un écrit depuis +{phone} avec un autre compte WhatsApp qu’avant, donc le numéro est peut-être à quelqu’un d’autre maintenant. Je l’ignore. Si cette personne peut écrire, dis : trust add +{phone}',
+  'kind.album': 'Les photos de ton album ne me sont pas arrivées. Renvoie-les, s’il te plaît.',
 
   'status.nothing': 'Rien ne tourne.',
   'status.waited': ', dont {span} à t’attendre',
@@ -94,6 +160,22 @@ export const fr: Translation = {
   'hears.working': 'dès qu’il a fini ce qu’il fait',
   'hears.limited': 'quand son modèle répond à nouveau',
   'hears.asks': 'après ta réponse',
+
+  // what becomes of a coding task while it works; the workflow says it in English
+  'story.away':
+    'L’agent dans {workspace} attend : l’hôte « {host} » sur lequel il tourne ne répond pas. Il continue quand l’hôte revient.',
+  'story.moved': 'L’agent dans {workspace} continue sur l’hôte « {other} » : « {host} » est absent depuis longtemps.',
+  'story.gone':
+    'L’agent dans {workspace} : {reason} Il continue dans un nouveau conteneur là où sa session s’est arrêtée.',
+  'story.again': 'L’agent dans {workspace} réessaie maintenant.',
+  'story.switched': 'L’agent dans {workspace} continue avec {agent}.',
+  'slow.command':
+    'Une commande de l’agent dans {workspace} tourne depuis {span} et ne finira peut-être jamais : {what}',
+  'slow.action': 'Une action de l’agent dans {workspace} tourne depuis {span} et ne finira peut-être jamais : {what}',
+  'slow.before': 'Avant, ça prenait {span}.',
+  'slow.say':
+    'Dis « stop » pour arrêter la tâche. Si tu ne dis rien, elle continue ; tu en entends parler à nouveau dans {span}.',
+  'lost.head': 'L’agent dans {workspace} est perdu : « {goal} »',
   'tasks.tooLong': 'C’est trop long pour une tâche de code : {count} caractères au plus.',
   'tasks.noLimit': 'L’agent dans {workspace} n’attend aucune limite de son modèle.',
   'tasks.notReady': '{agent} n’y est pas prêt.',
@@ -114,6 +196,7 @@ export const fr: Translation = {
     'L’agent dans {workspace} attend : {agent} est à sa limite jusqu’à {time}. Je continue à ce moment-là ; {ways}',
   'limit.burst':
     'Ça fait beaucoup d’un coup. Je lis maintenant ce qui est arrivé en premier, et le reste dans une minute environ ; rien n’est perdu.',
+  'limit.parts': 'Ça fait beaucoup d’un coup. Je lis tout, une partie après l’autre.',
   'limit.ways': '`now` essaie tout de suite, `stop` l’arrête.',
   'limit.other': '`now {name}` continue avec {agent}, `now` essaie tout de suite, `stop` l’arrête.',
 
@@ -123,6 +206,8 @@ export const fr: Translation = {
   'report.stopped': 'Arrêté {where}',
   'report.stoppedEarly': 'Arrêté {where} avant d’avoir commencé',
   'report.uncommitted': 'C’est fait {where}, mais les changements n’ont pas été commités :',
+  'report.notRead': 'Ses changements n’ont pas pu être lus, et ne sont pas commités : {why}',
+  'report.leftThere': 'Ce qu’il a écrit est toujours dans le dossier. Regarde-le là, et commite ce que tu veux garder.',
   'report.done': 'C’est fait {where}',
   'tests.pass': ', les tests passent',
   'tests.passAgain': ', les tests qui échouaient avant passent',
@@ -135,6 +220,37 @@ export const fr: Translation = {
     ', et {count, plural, one {{count} test échoue} other {{count} tests échouent}} comme avant',
   'tests.timedOut': ', mais les tests n’ont pas fini à temps',
   'tests.none': '. Aucun test n’a été lancé.',
+
+  // what the tests of a task showed; it is stored, and signed, in English. {names} are in code
+  'verdict.older': '{count} tests échouaient déjà avant : {names}.',
+  'verdict.olderOne': '1 test échouait déjà avant : {names}.',
+  'verdict.flaky': 'Connus pour ne passer que parfois : {names}.',
+  'verdict.olderUnknown': 'On ne sait pas s’ils échouaient déjà avant.',
+  'verdict.failing': 'Ces tests échouent : {names}.',
+  'verdict.failingOne': 'Ce test échoue : {names}.',
+  'verdict.notCompared':
+    'Les tests n’ont pas été lancés sur l’état d’avant, donc on ne sait pas si certains ont disparu.',
+  'verdict.ranBefore': 'Avant, {count} tests tournaient.',
+  'verdict.ranBeforeOne': 'Avant, 1 test tournait.',
+  'verdict.timedOut': '`{command}` a été arrêté après {count} min.',
+  'verdict.noRunner': 'Il manque un programme ou un paquet dont `{command}` a besoin.',
+  'verdict.foundNone': '`{command}` n’en a trouvé aucun.',
+  'verdict.namedNone': '`{command}` s’est terminé sans nommer de test.',
+  'verdict.passFailed': 'Son agent a eu un passage de plus pour réparer ça.',
+  'verdict.passesFailed': 'Son agent a eu {count} passages de plus pour réparer ça.',
+  'verdict.pass': 'Il a fallu un passage de plus : des tests échouaient après le premier.',
+  'verdict.passes': 'Il a fallu {count} passages de plus : des tests échouaient après le premier.',
+  'verdict.tooLong': 'Leur sortie était trop longue pour voir si tous les tests tournent encore.',
+  'verdict.gone': 'Plus là : {names}.',
+  'verdict.skipped': 'Maintenant sautés : {names}.',
+  'verdict.fewer': 'Moins de tests : {names}.',
+  'verdict.allGone': 'Les {count} tests de {file} ont tous disparu.',
+  'verdict.oneGone': 'Le seul test de {file} a disparu.',
+  'verdict.had': '{file} avait {before} tests et en a maintenant {now}.',
+  'verdict.skips': '{file} saute maintenant des tests.',
+  'verdict.compares': '{file} comparait {before} fois et le fait maintenant {now} fois.',
+  'verdict.same': 'C’est pareil pour {count} autres fichiers de test.',
+  'verdict.settings': 'La façon de lancer les tests a été changée : {names}.',
   'report.unheard': 'C’était fini avant que l’agent n’entende ceci de toi : {words}\nLance une tâche pour ça.',
   'report.noFile': 'Aucun fichier n’a changé.',
   'report.nothing': 'Rien n’a changé.',
@@ -142,12 +258,30 @@ export const fr: Translation = {
     '{count, plural, one {{count} fichier modifié} other {{count} fichiers modifiés}} (+{added} -{removed})',
   'report.changedOn':
     '{count, plural, one {{count} fichier modifié} other {{count} fichiers modifiés}} (+{added} -{removed}) sur {branch}',
+  'report.ownBranch': 'une branche à part',
   'report.file':
     '{status, select, added {nouveau} modified {modifié} deleted {supprimé} renamed {renommé} other {{status}}} {path} (+{added} -{removed})',
   'report.more': 'et {count} de plus',
   'report.undo': 'Dis « {words} » pour revenir en arrière.',
+  'note.ignored': 'Des fichiers ignorés ont changé : {files} ; « undo » l’annule.',
+  'note.ignoredGone': 'Des fichiers ignorés ont disparu : {files} ; « undo » les ramène.',
+  'note.inner': 'Des dépôts à l’intérieur du projet ont changé, sans commit : {files}.',
+  'note.undoes': '« undo » l’annule.',
+  'note.tooLarge': 'Nouveaux et trop gros pour être annulés : {files}.',
+  'note.switched': 'La tâche est passée de {from} à {to}.',
+  'note.filtered': 'Non commités, car un filtre du dépôt devrait passer dessus : {files}.',
+  'note.notCommitted': 'Les changements sont dans les fichiers, mais le commit n’a pas pu se faire : {why}.',
+  'note.lookAt': 'Regarde-les et commite-les toi-même, ou dis « undo ».',
+  'note.much': 'Rien n’est encore commité, car c’est beaucoup : {much}.',
+  'note.lookThen': 'Regarde les fichiers, puis dis « commit » ou « undo ».',
+  'note.detached': 'HEAD est détaché ; les commits sont sur {branch}.',
+  'note.kept': 'Les changements ne sont commités que sur {branch} ; dans les fichiers, ils ne le sont pas.',
+  'note.keptWhy': 'Les changements sont dans les fichiers et n’y sont pas commités : {why}.',
+  'note.keptOn': 'Ils sont sur {branch}.',
   'report.failing': 'Les tests échouent ({command}) :',
   'report.untested': 'Pourquoi aucun test n’a été lancé : {why}.',
+  'untested.none': 'les fichiers du projet n’en nomment aucun',
+  'untested.container': 'leur conteneur n’a pas pu démarrer',
   'report.testedBy': 'Son agent a testé avec {command}. Pour que je le fasse aussi, dis : {words}',
   'report.reached': 'Joint : {hosts}.',
   'report.sizes': '{host} ({sent} envoyés, {received} reçus)',
@@ -204,12 +338,60 @@ export const fr: Translation = {
   'owner.tainted':
     'Seul le propriétaire peut l’autoriser, car ça peut venir des mots d’autres personnes ici. Ça l’attend.',
   'owner.asker': 'Seul le propriétaire, ou la personne qui l’a demandé, peut l’autoriser. Ça attend l’un des deux.',
+  'owner.profile': 'Seul le propriétaire dit comment on travaille sur un projet.',
+  'owner.check': 'Seul le propriétaire fait installer et tester un projet.',
+  'owner.egress': 'Seul le propriétaire retire ce que les tâches peuvent joindre.',
+  'owner.preview': 'Seul le propriétaire ouvre un aperçu.',
+  'owner.groups': 'Seul le propriétaire voit mes groupes.',
+  'owner.answerIn': 'Seul le propriétaire dit où je réponds.',
+  'owner.export': 'Seul le propriétaire exporte ce qui a été dit.',
+  'owner.model': 'Seul le propriétaire choisit le modèle.',
+  'owner.tools': 'Seul le propriétaire voit et décide quels outils je reçois.',
+  'owner.plan': 'Seul le propriétaire laisse des tâches commencer sans plan.',
+  'owner.trusted': 'Seul le propriétaire dit qui peut m’écrire.',
+  'owner.telegram': 'Seul le propriétaire connecte Telegram.',
+  'owner.share': 'Seul le propriétaire partage des projets.',
+  'owner.sign': 'Dans un groupe, seul le propriétaire dit de qui sont les commits.',
+  'owner.project': 'Seul le propriétaire peut l’autoriser pour un projet. Ça l’attend.',
+
+  // who may write, and which projects they reach
+  'trusted.ignored': 'À partir de maintenant, ce que {name} écrit sur Telegram est ignoré.',
+  'trusted.noName': 'Personne de confiance sur Telegram ne s’appelle {name}.',
+  'trusted.bySetting': '+{phone} est dans les réglages de la machine où je tourne. Retire le numéro là-bas.',
+  'trusted.removed': 'À partir de maintenant, ce que +{phone} écrit est ignoré.',
+  'trusted.wasNot': '+{phone} n’était pas de confiance.',
+  'trusted.own': '+{phone} est ton propre numéro. La prochaine personne qui écrit avec passe pour toi.',
+  'trusted.added':
+    '+{phone} peut m’écrire sur WhatsApp, et n’atteint que les projets que tu partages : `share demo with +{phone}`.',
+  'trusted.nobody': 'Toi seul peux m’écrire. `trust add +49 170 1234567` l’autorise à quelqu’un d’autre.',
+  'trusted.list': 'Toi, et :',
+  'telegram.notSetUp':
+    'Telegram n’est pas configuré. Écris à @BotFather sur Telegram, dis /newbot, mets le jeton sur ma page, sous Settings, et redémarre-moi.',
+  'telegram.notConnected': 'Telegram n’est pas encore connecté. {why}',
+  'telegram.moment': 'Réessaie dans un instant.',
+  'telegram.ownLink':
+    'Ouvre ça sur ton téléphone, et appuie sur Start :\n{link}\nÇa marche une fois, pendant {count} minutes. La première personne qui l’ouvre passe pour toi.',
+  'telegram.otherLink':
+    'Envoie ça à la personne de confiance, qui doit appuyer sur Start :\n{link}\nÇa marche une fois, pendant {count} minutes. La première personne qui l’ouvre peut m’écrire.',
+  'share.none': 'Aucun projet n’est partagé.',
+  'share.ended': '{workspace} n’est plus partagé avec {who}.',
+  'share.wasNot': '{workspace} n’était pas partagé avec {who}.',
+  'share.mayNot': '+{person} ne peut pas m’écrire. Dis d’abord `trust add +{person}`, puis partage à nouveau.',
+  'share.unknown': 'Il n’y a pas de projet {name}. Il y a : {names}.',
+  'share.noNames': 'aucun',
+  'share.done':
+    '{workspace} est partagé avec {who} : ses demandes peuvent le lire et le changer. « unshare {workspace} with {who} » le retire.',
+  'own.chat': 'Dis ça dans notre propre chat, et pas dans un groupe.',
   'trust.owner': 'Seul le propriétaire décide de ce que je fais sans demander.',
   'trust.group': 'Dans un groupe, tu peux seulement me rendre plus prudent : dis « supervised ».',
   'trust.supervised': 'À partir de maintenant, je demande avant tout ce qui change quelque chose.',
   'trust.cautious': 'À partir de maintenant, je demande avant ce qui est dangereux : commandes, suppressions.',
   'trust.autonomous':
     'À partir de maintenant, je fais tout sans demander, sauf ce qui peut venir de texte d’autres personnes. Dis « supervised » ou « cautious » pour changer ça.',
+  'trust.judged':
+    'À partir de maintenant, je demande avant ce qui est dangereux. Réponds « {words} », et là je refais la même chose sans demander, sauf si j’ai lu du texte d’en dehors du projet.',
+  'trust.judgedBy':
+    'À partir de maintenant, je demande avant ce qui est dangereux. Réponds « {words} », et {model} décide si la même chose correspond là à tes mots.',
   'button.yes': 'oui',
   'button.no': 'non',
   'button.more': 'suite',
@@ -232,6 +414,8 @@ export const fr: Translation = {
   'ask.clone': 'Je clone {from} dans un workspace ?',
   'ask.copy': 'Je copie le dépôt {from} dans un workspace, où les tâches peuvent tout lire ?',
   'ask.task': 'Je fais travailler {agent}{at} ?',
+  'ask.bring': 'Je réunis ce qui a été fait en parallèle{at} ?',
+  'ask.take': 'Je laisse un agent continuer{at} avec la session que tu as envoyée ?',
   'ask.anyAgent': 'un agent de code',
   'ask.search': 'Je cherche ça sur le web ?',
   'ask.page': 'Je lis cette page ?',
@@ -353,6 +537,9 @@ export const fr: Translation = {
   'routine.same': '{name} : {count, plural, one {inchangé} other {inchangé, {count} fois}}.',
   'routine.stillFails':
     '{name} : {count, plural, one {ne marche toujours pas} other {ne marche toujours pas, {count} fois}}.',
+  'routine.skipped': 'sauté',
+  'routine.reached': '{done} étapes sur {count} faites',
+  'routine.stepFailed': ', l’étape {number} ({name}) a échoué',
 
   'budget.turn': 'J’ai {unit, select, money {dépensé} other {utilisé}} {figures} pour cette réponse.',
   'budget.day': 'Aujourd’hui, j’ai {unit, select, money {dépensé} other {utilisé}} {figures}.',
@@ -396,6 +583,34 @@ export const fr: Translation = {
   'failure.ModelStreamBroken':
     'La réponse du modèle s’est coupée encore et encore. Ce qui est fait est gardé : réécris pour continuer.',
   'failure.said': '(Il a dit : {words})',
+
+  // other failures of a turn; they are stored in English
+  'failed.restored':
+    'Mes données ont été ramenées à un état antérieur pendant que je travaillais là-dessus. Elles n’ont plus ce que j’ai fait depuis : vérifie avant de redemander.',
+  'failed.never': 'Cette étape a commencé {count} fois sans jamais finir.',
+  'failed.needsYes':
+    'Cette étape aurait besoin de ton oui maintenant, et personne ne peut être consulté pendant qu’une routine tourne.',
+  'failed.notRun': 'Cette étape n’a pas été lancée.',
+  'failed.deletedRunning': 'La routine n’existe plus : elle a été supprimée pendant qu’elle tournait.',
+  'failed.deletedEarly': 'Elle a été supprimée avant de pouvoir commencer.',
+  'failed.taskGone': 'Sa tâche n’est plus là.',
+  'failed.unknown': 'On ne sait pas ce qu’est devenue cette étape : le processus qui la lançait est mort avant la fin.',
+  'failed.notAgain': 'Elle a peut-être eu lieu, peut-être pas, et elle ne se relance pas d’elle-même.',
+  'failed.away': 'La machine qui a ce projet ne répond pas.',
+  'failed.nothingDone': 'Rien n’a été fait.',
+  'failed.notToEnd': 'Cette étape n’est pas allée au bout.',
+  'failed.store': 'La base de données ne répond pas.',
+  'failed.tooSmall': 'Le contexte de ce modèle est trop petit.',
+  'failed.tooSmallNeeds': 'Le contexte de ce modèle est trop petit : cette demande a besoin d’environ {needs} tokens.',
+  'failed.tooSmallHas':
+    'Le contexte de ce modèle est trop petit : il a {has} tokens, et cette demande a besoin d’environ {needs}.',
+  'failed.tooSmallMore': 'Le contexte de ce modèle est trop petit : il a {has} tokens, et cette demande en veut plus.',
+  'failed.choose': 'Choisis un modèle avec un contexte plus grand sur ma page, sous Settings, Model.',
+  'failed.raise': 'Augmente {what}, ou choisis un autre modèle sur ma page, sous Settings, Model.',
+  'failed.start':
+    'Démarre {server} avec un {what} plus grand, ou choisis un autre modèle sur ma page, sous Settings, Model.',
+  'failed.load':
+    'Charge le modèle avec un Context Length plus grand dans LM Studio, ou choisis un autre modèle sur ma page, sous Settings, Model.',
   'wait.silent': 'Le modèle chez {host} ne répond pas ; je réessaie jusqu’à {time}. `stop` l’arrête.',
   'wait.limit':
     'Le modèle chez {host} est à sa limite jusqu’à {time}. Je continue ensuite tout seul ; `stop` l’arrête.',
@@ -507,6 +722,77 @@ export const fr: Translation = {
   'undo.overlooked': 'Ce que git doit ignorer reste tel quel, car l’index a changé depuis.',
   'undo.unchangedAs': 'Rien n’a été changé : {why}.',
 
+  // results of commands that are tools (src/tools), which say them in English
+  'did.noApp': 'Aucune appli ne tourne.',
+  'did.noAppHere': 'Ce chat n’a laissé aucune appli en marche.',
+  'did.noSuchApp': 'Il n’y a pas d’appli {name}.',
+  'did.thereIs': 'Il y a :',
+  'did.appStopped': '{command} dans {workspace} est arrêté.',
+  'did.appRemoved': '{command} dans {workspace} est retiré.',
+  'did.printedLast': 'Sa dernière sortie :',
+  'did.appElsewhere': '{number} : une appli dans {workspace}, laissée en marche par un autre chat',
+  'did.appNoPort': '{app}, en marche, pas encore de port',
+  'did.appMemory': '{app}, arrêtée faute de mémoire',
+  'did.appExit': '{app}, arrêtée avec le code de sortie {code}',
+  'did.previewOwner': 'Seul le propriétaire ouvre un aperçu, dans un chat.',
+  'did.previewNone':
+    'L’appli dans {workspace} n’écoute encore sur aucun port, ou cette machine n’est sur aucun réseau.',
+  'did.preview': 'ouvre l’appli dans {workspace} sur un appareil de ton réseau, une fois.',
+  'did.previewEnds': 'Ça se ferme après une heure, et ce n’est pas chiffré.',
+  'did.noToken': 'Aucun jeton GitHub n’est configuré, donc rien ne peut être changé sur GitHub.',
+  'did.makeToken':
+    'Crée un jeton qui peut créer et écrire des dépôts (https://github.com/settings/tokens), et mets-le dans GH_TOKEN.',
+  'did.commitOnly': 'git commit commite sans pousser.',
+  'did.shipOwner': 'Seul le propriétaire peut demander une pull request.',
+  'did.shipNone': 'Aucune pull request n’est surveillée.',
+  'did.shipNoneHere': 'Dans ce chat, aucune pull request n’est surveillée.',
+  'did.shipBegun': 'Je fais la pull request {title} de {workspace} vers {base}, et je la surveille.',
+  'did.shipWrites': 'J’écris quand elle est ouverte, et quand on a besoin de toi.',
+  'did.shipStopped': 'Je ne surveille plus {name}.',
+  'did.shipOpen': 'Elle reste ouverte.',
+  'did.shipNoCommit': '{workspace} n’a pas encore de commit, donc il n’y a rien pour une pull request.',
+  'did.shipNothing': '{workspace} n’a aucun commit qui manque à {base}, donc il n’y a rien pour une pull request.',
+  'did.shipAlready': 'La branche {branch} de {workspace} a déjà une pull request en cours.',
+  'did.shipLook': 'Dis `ship status` pour voir où elle en est.',
+  'did.shipMaking': 'Sa pull request est encore en préparation.',
+  'did.notMerged': 'Elle n’a pas été fusionnée.',
+  'did.merged': '#{number} {title} est fusionnée.',
+  'did.shipWhich': 'Dis son projet :',
+  'did.taken': '{agent} continue ta session dans {workspace}, sur une branche à part.',
+  'did.writes': 'J’écris quand c’est fini.',
+  'did.giveThen': 'Dis alors `give` pour continuer sur ton ordinateur.',
+  'did.given': 'Voici la session.',
+  'did.giveApply': 'Sur ton ordinateur, dans le dossier du projet : `fetch hand-over --apply ~/Downloads/{name}`.',
+  'did.giveHow': 'Ça dit comment continuer.',
+  'did.giveNone': 'Il n’y a eu aucune tâche de Claude Code ou Codex dans ce chat.',
+  'did.giveNoTask': 'Il n’y a pas cette tâche ici.',
+  'did.giveWorks': 'Elle est encore à l’œuvre.',
+  'did.giveStop': 'Dis d’abord `stop {number}`, puis `give {number}`.',
+  'did.giveOld': 'Sa session n’est plus gardée : elle l’est 30 jours après la fin d’une tâche.',
+  'did.brought': '{what} est là ; c’est le projet actif.',
+  'did.folder': 'Dossier : {path}',
+  'did.copy': 'C’est une copie : {from} n’est pas modifié.',
+  'did.pull': '« git pull {path} » y récupère ce qui est fait ici.',
+  'did.notCommitted': 'Ce qui n’est pas commité là-bas n’y est pas.',
+  'did.workLeft': 'Le travail non commité là-bas n’y est pas : {names}.',
+  'did.commitThere': 'Commite-le là-bas et rouvre le dossier pour l’apporter.',
+  'did.archived': 'Il est archivé sur GitHub : rien ne peut y être poussé.',
+  'did.checksNext': 'Ensuite je regarde, sur une copie, ce qui est vert.',
+  'did.submodules': 'Ses sous-modules sont vides : {names}.',
+  'did.bringOwner': 'Seul le propriétaire apporte des projets.',
+  'did.bringAmong': '{from} est déjà parmi les projets : choisis-le par son nom.',
+  'did.bringAddress': '{from} ne peut pas être cloné d’ici : donne l’adresse https, sans mot de passe dedans.',
+  'did.bringSsh': 'Ce qui n’est joignable que par ssh, clone-le toi-même ; puis dis : open DOSSIER.',
+  'did.scheduleGone': 'La programmation « {name} » n’existe plus.',
+  'did.answersIn': 'À partir de maintenant, je réponds dans {group}.',
+  'did.answersUntold': 'Personne n’y a été prévenu.',
+  'did.answersNoMore': 'Je ne réponds plus dans {group}.',
+  'did.isIn': '{name} est intégré, et les tests passent.',
+  'did.isInFails': '{name} est intégré, mais les tests échouent :',
+  'did.isInAlready': '{name} est déjà intégré.',
+  'did.isInUntested': '{name} est intégré. Aucun test n’a été lancé : on ne sait pas comment.',
+  'did.undoSays': 'Dis « undo » pour l’annuler.',
+
   'hosts.once': 'une fois',
   'hosts.task': 'cette tâche',
   'hosts.project': 'ce projet',
@@ -530,6 +816,19 @@ export const fr: Translation = {
   'hosts.asker': 'Seul le propriétaire, ou la personne qui l’a demandé, peut l’autoriser. Ça attend l’un des deux.',
   'hosts.pull': 'Il travaille sur ce que d’autres ont écrit d’une pull request, et ça peut être leur idée.',
   'hosts.read': 'Il a lu des pages de {hosts}, et ça peut venir de là.',
+  'egress.all': 'Toute tâche peut joindre {hosts}.',
+  'egress.noWorkspace': 'Ce chat n’a pas encore de projet. Une tâche qui veut un hôte te demande.',
+  'egress.none': '{workspace} : personne n’a encore été consulté pour un hôte.',
+  'egress.rule':
+    '{may, select, reach {peut joindre} use {peut utiliser} notReach {ne peut pas joindre} other {ne peut pas utiliser}} {host} ({scope})',
+  'egress.refused': '{host} a été refusé, {count} fois',
+  'egress.project': 'ce projet',
+  'egress.task': 'une tâche',
+  'egress.once': 'une tâche, pour quelques minutes',
+  'egress.remove': '« egress remove {host} » en retire un ; la prochaine tâche qui le veut redemande.',
+  'egress.noRule': 'Il n’y a pas de règle sur {host} ici. Dis `egress` pour voir ce qu’il y a.',
+  'egress.removed':
+    'La règle sur {host} dans {workspaces} est retirée. Les connexions ouvertes se terminent maintenant, et la prochaine tâche qui le veut te demande.',
   'registry.npm': 'un projet Node',
   'registry.pip': 'un projet Python',
   'registry.go': 'un projet Go',
@@ -540,8 +839,50 @@ export const fr: Translation = {
   'registry.many': '{workspace} est {what} : les tâches peuvent-elles utiliser ici ses registres de paquets ?',
   'registry.answer':
     'Réponds oui ou non. Ça vaut pour toutes les tâches de ce projet ; « egress » le montre et le retire.',
+
+  // whether a project may be installed and tested, and what came of it
+  'check.may':
+    'Je peux installer et tester {workspace} une fois, sur une copie, pour savoir ce qui est vert avant de changer quoi que ce soit. Il faut {what}. Autoriser, et le retenir pour ce projet ?',
+  'check.mayMore':
+    '{workspace} n’a pas pu être installé et testé avec ce qu’il peut joindre. Il faut {what}. Autoriser, et le retenir pour ce projet ?',
+  'check.registry': '{count, plural, one {le registre} other {les registres}} de {manager} ({hosts})',
+  'check.environment': 'ce que demande {file} (ci-dessous)',
+  'check.no': '{workspace} reste non vérifié. `check {workspace}` redemande.',
+  'check.gone': '{workspace} n’a pas pu être vérifié : son dossier n’est plus là.',
+  'check.failed':
+    '{workspace} n’a pas pu être vérifié, car son conteneur a échoué encore et encore. `check {workspace}` réessaie.',
+  'check.unknown':
+    'Rien n’a été vérifié : {workspace} n’a pas de commit, ou ses fichiers ne disent pas comment il est installé ou testé. Dis-le : `{workspace} is tested by …`.',
+  'check.ready': '{workspace} est prêt : {what}.',
+  'check.it': 'il {what}',
+  'check.installs': 's’installe ({span})',
+  'check.builds': 'se construit ({span})',
+  'check.nothing': 'il n’y a rien à installer ni à tester',
+  'check.testsPass': 'ses tests passent ({span})',
+  'check.allPass': '{count, plural, one {{count} test passe} other {{count} tests passent}} ({span})',
+  'check.someFail':
+    '{failed} {failed, plural, one {test} other {tests}} sur {count} {failed, plural, one {échoue} other {échouent}} ({span})',
+  'check.broken': '{workspace} {what}. C’est le cas avant tout changement de ma part.',
+  'check.brokenTests': '{workspace} {what} : {tests}. C’est le cas avant tout changement de ma part.',
+  'check.not.install': 'ne s’installe pas',
+  'check.not.build': 'ne se construit pas',
+  'check.not.lint': 'a des erreurs de lint',
+  'check.not.test': 'a des tests qui échouent',
+  'check.failing': 'En échec : {names}.',
+  'check.flaky': 'Ceux-ci ne passent que parfois : {names}.',
+  'check.wanted': 'Il voulait aussi {hosts}, que personne n’a autorisé : une tâche qui en a besoin demande.',
+  'check.ended': '{command} s’est terminé par :',
+  'check.open': 'Ça attend ta réponse :',
+  'check.busy': 'Une tâche est à l’œuvre dans {workspace}. Dis `check {workspace}` quand elle sera finie.',
+  'check.begun': 'Je vérifie {workspace} sur une copie, et j’écris ce que je trouve.',
   'setup.may':
     'Ce script de {agent} peut-il faire partie de l’image de {workspace} ? Il tourne une fois, en root, pendant la construction de l’image : avec le réseau de cette machine, sans ses fichiers. Les tâches suivantes dans {workspace} utilisent cette image.',
+  'setup.environment':
+    '{file} de {workspace} peut-il apporter sa propre image ou ses commandes ? Un Dockerfile se construit avec le réseau de cette machine ; les commandes tournent dans le conteneur de la tâche. Avec un non, la tâche travaille avec notre image.',
+  'app.ended': 'L’appli dans {workspace} s’est arrêtée d’elle-même, avec le code de sortie {code} : {command}',
+  'app.memory': 'L’appli dans {workspace} s’est arrêtée d’elle-même, faute de mémoire : {command}',
+  'app.lastLines': 'Ses dernières lignes :',
+  'app.nothing': 'Rien n’a été affiché.',
 
   'address.port': 'Le port {port} est inhabituel.',
   'address.number': '{host} est un nombre et pas un nom : rien ne dit à qui il est.',
@@ -623,6 +964,18 @@ export const fr: Translation = {
   'why.noPlan':
     '{agent} a fini sans plan : il n’a rien dit. Rien n’a été changé. Relance la tâche, ou dis d’abord « plan off ».',
   'why.memory': 'Le conteneur a manqué de mémoire : il peut avoir {size} Mo.',
+  'why.container': 'Le conteneur a disparu.',
+  'why.noLine': 'Le conteneur s’est terminé sans dernière ligne de journal (code de sortie {code}).',
+  'why.never':
+    'Il a été relancé {count} fois sans jamais arriver au bout : quelque chose sur sa machine arrête peut-être les conteneurs.',
+  'why.health': 'Regarde Health sur ma page, sous Settings, et relance la tâche.',
+  'why.lines': 'L’agent a affiché plus de {count} lignes, et pas davantage n’est permis.',
+  'why.printed': 'L’agent a affiché {count} Mo, et {most} Mo sont permis.',
+  'why.files': 'Les fichiers de l’agent ont pris {count} Mo, et {most} Mo sont permis.',
+  'why.disk': 'Le disque de l’hôte a encore {count} Mo, et {most} Mo doivent rester libres.',
+  'why.limit': 'Son modèle reste à sa limite jusqu’à {time}, et une tâche attend {count} jours au plus.',
+  'why.restored':
+    'Elle était finie avant que mes données soient ramenées à un état antérieur ; voici ce qu’il en reste.',
   'why.hostGone': 'Sa machine {host} a été retirée pour de bon. Ce qui a changé dans {workspace} n’est que là-bas.',
 
   'helps.title': 'Mots qui marchent sans modèle :',
@@ -731,11 +1084,69 @@ export const fr: Translation = {
   'memory.unknown': 'Je n’ai pas retenu ça. `memories` montre ce que je retiens.',
   'memory.forgotten': 'Oublié : {text}',
   'memory.allForgotten': 'Oublié : {count} éléments.',
+
+  // what the owner has brought along
+  'tools.none':
+    'Tu n’as rien apporté. Les serveurs MCP vont dans mcp.json, les outils et skills dans des dossiers à côté : voir docs/chat.md.',
+  'tools.list': 'Ce que tu as apporté :',
+  'tools.mcp': 'serveur MCP {name}',
+  'tools.tool': 'outil {name}',
+  'tools.skill': 'skill {name}',
+  'tools.unused': 'pas utilisé',
+  'tools.waits': 'attend ton oui : `tools show {name}`',
+  'tools.inUse': '{count, plural, one {{count} outil utilisé} other {{count} outils utilisés}}',
+  'tools.used': 'utilisé',
+  'tools.no': 'tu as dit non',
+  'tools.unknown': 'Je ne connais pas {name}. `tools` liste ce qu’il y a.',
+  'tools.notUsed': '{what} n’est pas utilisé : {why}',
+  'tools.notFound': 'rien n’a été trouvé',
+  'tools.agreed': 'Tu as accepté. `tools refuse {name} {code}` le retire.',
+  'tools.decide': 'Pour l’utiliser : `tools allow {name} {code}`. Pour le laisser : `tools refuse {name} {code}`.',
+  'tools.silent': 'Il n’a pas pu être interrogé à l’instant : {why}',
+  'tools.nothing': 'Il n’y a rien à décider sur {name} : `tools show {name}`.',
+  'tools.first': 'Regarde d’abord ce que c’est : `tools show {name}`. À la fin sont les mots à dire.',
+  'tools.changed': '{name} n’est plus ce que tu as vu. Regarde à nouveau : `tools show {name}`.',
+  'tools.allowed': 'J’utilise {name} à partir de ton prochain message.',
+  'tools.refused': 'Je n’utilise pas {name}.',
+  'tools.new': 'En attente de ton oui : {what}. `tools show {name}`',
+  'tools.newServer':
+    'Le {what} propose {count, plural, one {{count} outil} other {{count} outils}}. En attente de ton oui : `tools show {name}`.',
   'projects.none':
     'Il n’y a pas encore de projet. Dis `make a workspace named demo`, ou apporte-en un : `clone https://…`, `open /path/of/a/folder`.',
   'projects.active': 'actif',
   'projects.host': 'machine {host}',
   'projects.select': '`project {name}` le rend actif.',
+  'projects.unknown': 'Il n’y a pas de projet {name}.{suggestion} Dis `projects` pour les voir.',
+  'projects.near': ' Tu voulais dire {names} ?',
+  'projects.thereIs': ' Il y a : {names}.',
+  'projects.chosen': '{name} est maintenant le projet actif : ce que tu demandes se fait là.',
+  'projects.chosenOn': '{name} est maintenant le projet actif, sur l’hôte {host} : ce que tu demandes se fait là.',
+  'profile.how': 'Comment on travaille sur {workspace} :',
+  'profile.line':
+    '{part, select, install {s’installe} build {se construit} test {se teste} lint {se vérifie} other {se lance}} avec {command}',
+  'profile.asSaid': ', comme tu l’as dit',
+  'profile.fails': ', échoue',
+  'profile.checked': 'À la dernière vérification, {tests}.',
+  'profile.flaky': 'Ces tests ne passent que parfois : {names}.',
+  'profile.unknown': 'On ne sait pas comment {workspace} est testé. Dis-le : `{workspace} is tested by …`.',
+  'profile.notSaid':
+    'Tu n’as pas dit comment {workspace} est {part, select, install {installé} build {construit} test {testé} lint {vérifié} other {lancé}}. Ses fichiers le disent.',
+  'profile.said':
+    'À partir de maintenant, {workspace} est {part, select, install {installé} build {construit} test {testé} lint {vérifié} other {lancé}} avec `{command}`.',
+  'profile.forgotten': 'C’est oublié. Ses fichiers disent `{command}`.',
+  'profile.forgottenAll':
+    'C’est oublié. On ne sait plus comment {workspace} est {part, select, install {installé} build {construit} test {testé} lint {vérifié} other {lancé}}.',
+
+  // whose name commits have
+  'sign.who': 'Les commits sont de {name}. Change-le avec `sign as Ada Lovelace <ada@example.com>`.',
+  'sign.form': 'Il faut un nom et une adresse entre chevrons : `sign as Ada Lovelace <ada@example.com>`.',
+  'sign.unknown': 'Je ne connais pas ton nom ni ton adresse : dis `sign as Ada Lovelace <ada@example.com>`.',
+  'sign.noGit': 'Git sur cette machine n’a pas de nom pour toi : dis `sign as Ada Lovelace <ada@example.com>`.',
+  'sign.by': 'À partir de maintenant, les commits sont de {name}, avec sa signature. `sign as fetch` l’arrête.',
+  'sign.fetch':
+    'À partir de maintenant, les commits sont de Fetch. `sign as Ada Lovelace <ada@example.com>` leur donne le nom d’une personne.',
+  'sign.ask':
+    'À quel nom mettre les commits ? Git sur cette machine connaît {name} : dis `sign as me` pour ça, ou `sign as Ada Lovelace <ada@example.com>` pour un autre. D’ici là, ils sont de Fetch. Rien n’attend, et je ne le demande qu’une fois.',
   'usage.hereToday': 'Ce chat, aujourd’hui : {spent}',
   'usage.hereEver': 'Ce chat, en tout : {spent}',
   'usage.allToday': 'Tous les chats, aujourd’hui : {spent}',
@@ -745,15 +1156,64 @@ export const fr: Translation = {
   'usage.cached': 'Le cache du fournisseur avait aujourd’hui {cached} sur {input} tokens en entrée.',
   'usage.day': 'Une journée commence à minuit, heure de {zone}.',
   'usage.dayUtc': 'Une journée commence à minuit UTC.',
+  'about.version': 'Fetch {version}, sur Node {node}.',
+
+  // which model answers
+  'model.practice':
+    'C’est le modèle d’entraînement intégré qui répond, car aucun vrai n’est configuré. Mets une clé sur ma page, sous Settings, Model.',
+  'model.here': 'Dans ce chat, c’est {name} de {host} qui répond. `model default` reprend l’habituel.',
+  'model.usual': 'C’est {name} de {host} qui répond. Un autre se choisit sur ma page, sous Settings, Model.',
+  'model.theUsual': 'le modèle habituel',
+  'model.second': 'S’il échoue, {name} prend le relais.',
+  'model.latest': 'La dernière réponse de cette conversation est de {name}.',
+  'model.none': 'Le fournisseur ne liste aucun modèle.',
+  'model.thereAre': 'Il y a :',
+  'model.more': 'et {count} autres ; `model NAME` prend n’importe lequel',
+  'model.noTools': 'sans outils',
+  'model.price': '{input} en entrée, {output} en sortie par million de tokens',
+  'model.again': 'Dans ce chat, c’est de nouveau {name} qui répond.',
+  'model.unknown': 'Le fournisseur n’a pas de modèle {name}.',
+  'model.near': ' Tu veux dire {names} ?',
+  'model.taken': 'Dans ce chat, {name} répond à partir de la prochaine étape.',
+  'model.onlyTalks': ' Il n’utilise pas d’outils, donc il peut seulement parler.',
   'plans.on': 'À partir de maintenant, chaque tâche de code commence ici par un plan et ne change rien avant ton oui.',
   'plans.off':
     'À partir de maintenant, les tâches de code commencent ici tout de suite. « plan: … » demande quand même un plan.',
   'plans.auto':
     'À partir de maintenant, une tâche de code commence ici par un plan si tu en demandes un, ou si elle est grosse.',
+  'plans.now':
+    '{when, select, big {Les grosses tâches de code commencent ici par un plan.} all {Chaque tâche de code commence ici par un plan.} other {Aucune tâche de code ne commence ici d’elle-même par un plan.}} `plan: add a login page` en demande un ; `plan on`, `plan off` et `plan auto` changent ça.',
   'trust.askAgain': 'À partir de maintenant, je redemande avant : {what}.',
   'trust.notAllowed': 'Rien de tout ça n’était autorisé pour de bon dans ce chat, donc je demande de toute façon.',
   'trust.offer':
     'Tu as dit oui à ça {count} fois de suite. « always for this project » supprime la question : je fais alors {what} dans {workspace} quand ça correspond à ta demande.',
+
+  // groups, and what was said
+  'groups.none': 'Je ne suis encore dans aucun groupe. Ajoute-moi à un, et je te le dis ici.',
+  'groups.members': '{count, plural, one {{count} membre} other {{count} membres}}',
+  'groups.every': 'chaque message',
+  'groups.mentioned': 'qui me mentionne ou me répond',
+  'groups.called': 'qui écrit {words}, me mentionne ou me répond',
+  'groups.from': 'de {who}',
+  'groups.everyone': 'tous les membres',
+  'groups.trusted': 'toi et des personnes de confiance',
+  'groups.you': 'toi',
+  'groups.folder': 'dossier {name}',
+  'groups.unanswered': 'sans réponses',
+  'groups.joined':
+    'On m’a ajouté à {group}. Personne n’y a rien vu de moi. Dis `answer in {name}` pour que j’y réponde.',
+  'groups.left': 'Je ne suis plus dans {group}, donc je ne peux pas y répondre. Ses programmations sont désactivées.',
+  'groups.paused':
+    'Tu as quitté {group}, donc je n’y réponds plus, et ses programmations sont désactivées. Dis `answer in {name}` si je dois continuer.',
+  'groups.renamed': 'Le groupe « {from} » s’appelle maintenant « {to} ».',
+  'groups.named': '« {name} » sur {channel}',
+  'groups.namedOf': '« {name} » sur {channel} ({count, plural, one {{count} membre} other {{count} membres}})',
+  'export.several': 'Plusieurs chats s’appellent ainsi. Nomme aussi le canal : `export {name} (Telegram)`.',
+  'export.here': 'Le voici.',
   'trust.rule':
     'À partir de maintenant, je fais {what} dans {workspace} sans demander, quand ça correspond à ta demande. « ask again » le retire.',
+  'rules.none': 'Ici, je n’ai encore rien demandé sur une action dans un projet.',
+  'rules.line': '{what} dans {workspace} : {yes} oui, {no} non',
+  'rules.allowed': ', sans question en mode « judged »',
+  'rules.back': '« ask again » retire ce qui n’est plus demandé.',
 };

@@ -9,6 +9,8 @@ import { pt } from './pt.ts';
 /** The fixed texts of a chat in the language of its person. */
 
 export type TextKey = keyof typeof en;
+/** What a person is told, once their language is known. */
+export type Told = (say: Say) => string;
 /** A text that is missing is said in English. */
 export type Translation = Partial<Record<TextKey, string>>;
 
@@ -26,7 +28,7 @@ type NamesIn<Text extends string> = Text extends `${infer Head}{${infer Rest}`
   ? (Head extends Branch ? never : Rest extends `${infer Body}}${string}` ? Named<Body> : never) | NamesIn<Rest>
   : never;
 /** What stands before a form of a text, which is no name. */
-type Branch = `${string} ${'one' | 'other' | 'money' | 'month'} `;
+type Branch = `${string} ${'one' | 'other' | 'money' | 'month' | 'install' | 'build' | 'test' | 'lint'} `;
 type ValuesOf<Key extends TextKey> = { [Name in NamesIn<(typeof en)[Key]>]: string | number };
 
 export interface Say {
@@ -74,3 +76,6 @@ function make(language: string, messages: Translation): Say {
 }
 
 export const english = sayIn('en');
+
+/** A text that may be made in English alone. */
+export const textIn = (say: Say, text: string | Told): string => (typeof text === 'string' ? text : text(say));

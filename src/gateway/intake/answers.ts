@@ -224,7 +224,7 @@ async function decide(
   const remember = (answer.remember || (always === 'asked' && !asksAnyway)) && question.budget === null;
   if (question.budget && decision === 'allow' && !maySpend(by)) return { reply: say('owner.spend') };
   if (decision === 'allow' && baselineOfQuestion(question.id) !== null && !mayTrust(by))
-    return { reply: 'Only the owner can allow that for a project. It waits for the owner.' };
+    return { reply: say('owner.project') };
   if ((remember || always || inProject) && !mayTrust(by)) return { reply: say('owner.all') };
   if (always === 'asked' && asksAnyway && grantable.length === 0) return { reply: say('answer.eachTime') };
   if (inProject) {

@@ -2,9 +2,10 @@ import pLimit from 'p-limit';
 import type { Logger } from 'pino';
 import { isPdf, pdfText } from '../../adapters/pdf/pdf.ts';
 import { pictureFor } from '../../adapters/pictures.ts';
-import { HOW_TO_LISTEN, SpeechError, type Transcriber, transcribe, transcribers } from '../../adapters/speech.ts';
+import { SpeechError, type Transcriber, transcribe, transcribers } from '../../adapters/speech.ts';
 import type { Config } from '../../config.ts';
 import type { FileKind } from '../../domain/text/files.ts';
+import type { Told } from '../../domain/texts/say.ts';
 import { type AttachmentRecord, findAttachment, saveAttachment } from '../../store/chats/messages/attachments.ts';
 import type { Db } from '../../store/postgres/database.ts';
 import { sanitiseText } from './sanitise.ts';
@@ -38,7 +39,7 @@ export interface Prepared {
   text: string;
   attachmentIds: string[];
   /** shown to the person before the answer: the words of a recording, or a problem */
-  tell: string | null;
+  tell: Told | null;
 }
 
 /** Facts about a file before it is loaded. */
@@ -85,7 +86,7 @@ interface AttachmentDeps {
   config: Config;
   log: Pick<Logger, 'warn'>;
   /** what a person is told about a file that cannot be loaded */
-  problemText(problem: FileProblem, kind: FileFacts['kind']): string;
+  problemText(problem: FileProblem, kind: FileFacts['kind']): Told;
 }
 
 /** A longer recording is announced, because nothing else shows that it is being transcribed. */
@@ -146,23 +147,21 @@ export class AttachmentReader {
   private async listen(message: FileMessage, signal: AbortSignal): Promise<Prepared> {
     this.transcribers ??= transcribers(this.deps.config);
     const all = await this.transcribers;
-    const problem = (tell: string): Prepared => ({ text: message.text, attachmentIds: [], tell });
-    if (all.length === 0) return problem(HOW_TO_LISTEN);
-    if (message.unopened) return problem('I could not open that recording. Please write it, or send it again.');
+    const problem = (tell: Told): Prepared => ({ text: message.text, attachmentIds: [], tell });
+    if (all.length === 0) return problem((say) => say('file.deaf'));
+    if (message.unopened) return problem((say) => say('file.notOpened'));
     return await this.listening(async () => {
       const { mime, seconds } = message.file;
       const audio = await message.load(signal);
       if (seconds > LONG_RECORDING_S) await message.onLongRecording(seconds);
       try {
         const text = await transcribe(all, { audio, mime, seconds }, signal);
-        if (!text) return problem('I could not hear any words in that recording.');
+        if (!text) return problem((say) => say('file.noWords'));
         return await this.keep(message, audio, { preview: null, text: sanitiseText(text) });
       } catch (error) {
         if (!(error instanceof SpeechError)) throw error;
         this.deps.log.warn({ reason: error.message }, 'a recording could not be transcribed');
-        return problem(
-          `I could not turn that recording into text (${error.message}). Please write it, or send it again later.`,
-        );
+        return problem((say) => say('file.notHeard', { why: error.message }));
       }
     });
   }
@@ -188,7 +187,12 @@ export function withFile(
 ): Prepared {
   if (kept.kind === 'audio' && kept.text) {
     const words = text ? `${text}\n${kept.text}` : kept.text;
-    return { text: words, attachmentIds: [kept.id], tell: file.voice ? `I heard: “${kept.text}”` : null };
+    const heard = kept.text;
+    return {
+      text: words,
+      attachmentIds: [kept.id],
+      tell: file.voice ? (say) => say('file.heard', { words: heard }) : null,
+    };
   }
   const line = `[${nameOf(file)}, ${sizeOf(kept.size)}]`;
   return { text: text ? `${text}\n${line}` : line, attachmentIds: [kept.id], tell: null };

@@ -1,6 +1,6 @@
 import type { Arrival } from '../../contracts/conversation.ts';
 import type { Displayed, Identity } from '../../contracts/decision.ts';
-import type { Say } from '../../domain/texts/say.ts';
+import type { Told } from '../../domain/texts/say.ts';
 import type { RequestKey } from '../../store/chats/request-keys.ts';
 import type { Tx } from '../../store/postgres/database.ts';
 import type { Heard } from '../../store/turns/steps/transcript.ts';
@@ -43,7 +43,7 @@ export interface AnsweredMessage {
   threadId: string;
   said: string;
   /** a function says it in the language of the chat */
-  body: string | ((say: Say) => string);
+  body: string | Told;
   channelMessageId: string;
   also?: Also;
 }

@@ -4,7 +4,7 @@ import { shownOfMessage } from '../../domain/chat/context/context.ts';
 import { looksLikeAnswer } from '../../domain/chat/words/commands.ts';
 import { meaningOf } from '../../domain/chat/words/replies.ts';
 import { languageIn, languageOf } from '../../domain/texts/language.ts';
-import { type Say, sayIn } from '../../domain/texts/say.ts';
+import { type Say, sayIn, textIn } from '../../domain/texts/say.ts';
 import { takeTalk } from '../../store/chats/groups.ts';
 import { derivedId, steerItemId } from '../../store/chats/ids.ts';
 import { attach } from '../../store/chats/messages/attachments.ts';
@@ -108,7 +108,7 @@ export async function respond(deps: IntakeDeps, message: AnsweredMessage): Promi
       arrival: await replyNow(tx, {
         inboxId,
         said,
-        body: typeof body === 'string' ? body : body(sayIn(languageOf(preferences))),
+        body: textIn(sayIn(languageOf(preferences)), body),
       }),
       turnId: null,
     }),

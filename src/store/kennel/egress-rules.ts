@@ -10,6 +10,7 @@ import {
   ONCE_MS,
   shownHost,
 } from '../../domain/tasks/egress.ts';
+import { english, type Say } from '../../domain/texts/say.ts';
 import { type Db, json, type Tx } from '../postgres/database.ts';
 import type { EgressAskTable } from '../schema/tables/kennel.ts';
 import { refusalsIn } from './egress.ts';
@@ -198,8 +199,8 @@ const inMs = (ms: number) => sql<Date>`now() + ${ms} * interval '1 millisecond'`
 const REFUSED_SHOWN = 10;
 
 /** Which hosts the tasks of a chat may reach. */
-export const egressOfChat = async (db: Db | Tx, config: Listed, chatId: string): Promise<EgressText> =>
-  await egressText(db, config, await workspacesOfChat(db, chatId));
+export const egressOfChat = async (db: Db | Tx, config: Listed, chatId: string, say: Say): Promise<EgressText> =>
+  await egressText(db, config, await workspacesOfChat(db, chatId), say);
 
 /** `named`: programs of the workspaces chose the names of some of the hosts. */
 interface EgressText {
@@ -213,39 +214,42 @@ export async function egressText(
   db: Db | Tx,
   { FETCH_KENNEL_EGRESS }: Listed,
   workspaces: ReadonlyArray<{ host: string; name: string }>,
+  say: Say = english,
 ): Promise<EgressText> {
-  const parts = await Promise.all(workspaces.map((workspace) => workspaceText(db, workspace)));
+  const parts = await Promise.all(workspaces.map((workspace) => workspaceText(db, workspace, say)));
   const listed = membersOf(FETCH_KENNEL_EGRESS);
-  const everywhere = listed.length > 0 ? [`Every task may reach ${listed.join(', ')}.`] : [];
-  const none = parts.length === 0 ? ['This chat has no workspace yet. A task that wants a host asks you.'] : [];
+  const everywhere = listed.length > 0 ? [say('egress.all', { hosts: listed.join(', ') })] : [];
+  const none = parts.length === 0 ? [say('egress.noWorkspace')] : [];
   return {
     text: [...everywhere, ...parts.map(({ text }) => text), ...none].join('\n\n'),
     named: parts.some(({ named }) => named),
   };
 }
 
-async function workspaceText(db: Db | Tx, { host, name }: { host: string; name: string }): Promise<EgressText> {
-  const rules = (await rulesOfWorkspaces(db, host, [name])).filter(({ over }) => !over);
+async function workspaceText(
+  db: Db | Tx,
+  { host, name: workspace }: { host: string; name: string },
+  say: Say,
+): Promise<EgressText> {
+  const rules = (await rulesOfWorkspaces(db, host, [workspace])).filter(({ over }) => !over);
   const latest = rules.filter((rule, at) => rules.findIndex((one) => keyOf(one) === keyOf(rule)) === at);
-  const refused = await refusalsIn(db, host, name, REFUSED_SHOWN);
+  const refused = await refusalsIn(db, host, workspace, REFUSED_SHOWN);
   const lines = [
-    ...latest.map(
-      (rule) =>
-        `- ${rule.allowed ? `may ${isTool(rule) ? 'use' : 'reach'}` : `may not ${isTool(rule) ? 'use' : 'reach'}`} ${shownHost(rule)} (${scopeOf(rule)})`,
+    ...latest.map((rule) =>
+      say('egress.rule', { may: mayOf(rule), host: shownHost(rule, say), scope: scopeOf(rule, say) }),
     ),
-    ...refused.map((one) => `- was refused ${shownHost(one)}, ${one.refused} ${one.refused === 1 ? 'time' : 'times'}`),
-  ];
-  if (lines.length === 0) return { text: `${name}: nobody was asked about a host yet.`, named: false };
-  const removal =
-    latest.length > 0
-      ? [
-          `"egress remove ${isTool(latest[0]!) ? shownHost(latest[0]!) : latest[0]!.host}" takes one back; the next task that wants it asks again.`,
-        ]
-      : [];
-  return { text: [`${name}:`, ...lines, ...removal].join('\n'), named: true };
+    ...refused.map((one) => say('egress.refused', { host: shownHost(one, say), count: one.refused })),
+  ].map((line) => `- ${line}`);
+  if (lines.length === 0) return { text: say('egress.none', { workspace }), named: false };
+  const [first] = latest;
+  const removal = first ? [say('egress.remove', { host: isTool(first) ? shownHost(first) : first.host })] : [];
+  return { text: [`${workspace}:`, ...lines, ...removal].join('\n'), named: true };
 }
+
+const mayOf = (rule: EgressRule): string =>
+  rule.allowed ? (isTool(rule) ? 'use' : 'reach') : isTool(rule) ? 'notUse' : 'notReach';
 
 const keyOf = ({ host, port, taskId }: EgressRule): string => `${host}:${port} ${taskId}`;
 
-const scopeOf = ({ once, taskId }: EgressRule): string =>
-  taskId === null ? 'this project' : once ? 'one task, for some minutes' : 'one task';
+const scopeOf = ({ once, taskId }: EgressRule, say: Say): string =>
+  say(taskId === null ? 'egress.project' : once ? 'egress.once' : 'egress.task');

@@ -1,4 +1,6 @@
+import { sayAgain } from '../../domain/texts/again.ts';
 import { cut } from '../chats/ids.ts';
+import { sayTo } from '../chats/preferences.ts';
 import { appendAudit } from '../home/audit-log.ts';
 import type { Db } from '../postgres/database.ts';
 import { listHosts } from './hosts.ts';
@@ -56,11 +58,12 @@ export async function loseTask(db: Db, task: Task): Promise<void> {
     result,
     outboxId: taskOutboxId(task.id, 'result'),
   });
+  const say = await sayTo(db, task.chat_id);
   await tellOfTask(
     db,
     ended,
     'result',
-    `The agent in ${task.workspace} is lost: "${cut(task.goal, 200)}"\n\n${reason}`,
+    `${say('lost.head', { workspace: task.workspace, goal: cut(task.goal, 200) })}\n\n${sayAgain(reason, say)}`,
   );
 }
 

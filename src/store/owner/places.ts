@@ -3,6 +3,7 @@ import { CHANNELS, capabilitiesOf, isGroupChat } from '../../contracts/channels.
 import type { Channel } from '../../contracts/ids.ts';
 import { whenInWords, whoInWords } from '../../domain/chat/groups.ts';
 import { inline } from '../../domain/text/foreign-text.ts';
+import { english, type Say } from '../../domain/texts/say.ts';
 import { type Group, isAnswered, listGroups } from '../chats/groups.ts';
 import type { Db, Tx } from '../postgres/database.ts';
 import { chatsOfIds, peopleNames } from './views/chats.ts';
@@ -99,6 +100,7 @@ export async function listedGroups(
   db: Db | Tx,
   { FETCH_TRIGGER }: { FETCH_TRIGGER: string },
   only: string | null = null,
+  say: Say = english,
 ) {
   const groups = (await listGroups(db)).filter(
     ({ chat_id, left_at }) => left_at === null && (only === null || chat_id === only),
@@ -109,14 +111,14 @@ export async function listedGroups(
     const people = Array.isArray(rule.who) ? [...(await peopleNames(db, rule.who)).values()] : [];
     const about = [
       capabilitiesOf(channel).label,
-      ...(members === null ? [] : [`${members} members`]),
+      ...(members === null ? [] : [say('groups.members', { count: members })]),
       ...(answered
         ? [
-            whenInWords(rule, FETCH_TRIGGER),
-            `from ${whoInWords(rule, people)}`,
-            ...(folder ? [`folder ${folder}`] : []),
+            whenInWords(rule, FETCH_TRIGGER, say),
+            say('groups.from', { who: whoInWords(rule, people, say) }),
+            ...(folder ? [say('groups.folder', { name: folder })] : []),
           ]
-        : ['not answered']),
+        : [say('groups.unanswered')]),
     ];
     return { line: `- ${inline(name, 80)}: ${about.join('; ')}`, name, channel, members, answered, folder };
   });

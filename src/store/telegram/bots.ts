@@ -1,6 +1,8 @@
 import { createHash, randomBytes } from 'node:crypto';
 import { type Selectable, sql } from 'kysely';
+import { type Told, textIn } from '../../domain/texts/say.ts';
 import { MINUTE } from '../../domain/time.ts';
+import { sayTo } from '../chats/preferences.ts';
 import type { Db, Tx } from '../postgres/database.ts';
 import type { TelegramDatabase } from '../schema/tables/telegram.ts';
 import { recordNotice } from '../turns/complete-turn.ts';
@@ -138,7 +140,12 @@ export async function distrustNamed(tx: Tx, name: string): Promise<number> {
  * Says something to the owner, once for each `key`: on the screens, and in the owner's chat with the bot, whose message
  * is returned.
  */
-export async function tellOwnerOnTelegram(db: Db, key: string, text: string, unheard = false): Promise<Queued[]> {
+export async function tellOwnerOnTelegram(
+  db: Db,
+  key: string,
+  text: string | Told,
+  unheard = false,
+): Promise<Queued[]> {
   await tellScreens(db, key, text, true, unheard);
   const chats = await db
     .selectFrom('chats')
@@ -150,6 +157,9 @@ export async function tellOwnerOnTelegram(db: Db, key: string, text: string, unh
     .limit(1)
     .execute();
   const queued = chats.map(({ id }) => ({ chatId: id, outboxId: `out_${key}-${id}` }));
-  for (const row of queued) await recordNotice(db, { ...row, text, kind: 'notice', unheard });
+  for (const row of queued) {
+    const said = textIn(await sayTo(db, row.chatId), text);
+    await recordNotice(db, { ...row, text: said, kind: 'notice', unheard });
+  }
   return queued;
 }

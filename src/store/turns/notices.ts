@@ -1,5 +1,7 @@
 import { channelsOnScreen } from '../../contracts/channels.ts';
+import { type Told, textIn } from '../../domain/texts/say.ts';
 import { markSent } from '../chats/messages/outbox.ts';
+import { sayTo } from '../chats/preferences.ts';
 import type { Db } from '../postgres/database.ts';
 import { recordNotice } from './complete-turn.ts';
 
@@ -17,7 +19,7 @@ export interface Queued {
 export async function tellScreens(
   db: Db,
   key: string,
-  text: string,
+  text: string | Told,
   needsPerson: boolean,
   unheard = false,
 ): Promise<void> {
@@ -43,7 +45,8 @@ export async function tellScreens(
   ];
   for (const { id, name } of places) {
     const outboxId = `out_${key}-${name}`;
-    await recordNotice(db, { chatId: id, outboxId, text, kind: 'notice', unheard });
+    const said = textIn(await sayTo(db, id), text);
+    await recordNotice(db, { chatId: id, outboxId, text: said, kind: 'notice', unheard });
     await markSent(db, outboxId);
   }
 }

@@ -178,7 +178,10 @@ export async function trust(
   return {
     supervised: say('trust.supervised'),
     cautious: say('trust.cautious'),
-    judged: `From now on I ask before what is dangerous. Answer "${ALWAYS_HERE}", and ${model === null ? 'I do the same there again without asking, unless I have read text from outside the project' : `${visibleLine(model)} decides whether the same there fits your words`}.`,
+    judged:
+      model === null
+        ? say('trust.judged', { words: ALWAYS_HERE })
+        : say('trust.judgedBy', { words: ALWAYS_HERE, model: visibleLine(model) }),
     autonomous: say('trust.autonomous'),
   }[autonomy];
 }

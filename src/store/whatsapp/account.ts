@@ -1,4 +1,6 @@
 import { type Selectable, sql } from 'kysely';
+import { type Told, textIn } from '../../domain/texts/say.ts';
+import { sayTo } from '../chats/preferences.ts';
 import type { Db } from '../postgres/database.ts';
 import type { WaAccountTable, WhatsAppState } from '../schema/tables/whatsapp.ts';
 import { recordNotice } from '../turns/complete-turn.ts';
@@ -152,14 +154,17 @@ export const tellElsewhere = (
 export async function tellOwner(
   db: Db,
   key: string,
-  text: string,
+  text: string | Told,
   phone: string | null,
   unheard = false,
 ): Promise<Queued[]> {
   await tellScreens(db, key, text, true, unheard);
   const queued = (await ownersChats(db, phone)).map((chatId) => ({ chatId, outboxId: `out_${key}-${chatId}` }));
   // the gateway finds it, and sends it when WhatsApp is connected
-  for (const row of queued) await recordNotice(db, { ...row, text, kind: 'notice', unheard });
+  for (const row of queued) {
+    const said = textIn(await sayTo(db, row.chatId), text);
+    await recordNotice(db, { ...row, text: said, kind: 'notice', unheard });
+  }
   return queued;
 }
 

@@ -63,7 +63,7 @@ export const taskBring = defineTool({
     tasks: z.array(z.string().trim().min(1).max(60)).min(1).max(5).meta(toldInPrompt('Ids or numbers')),
     workspace: z.string().max(100).meta(toldInPrompt('Of the tasks')),
   }),
-  asks: (_, at) => `Merge what was done beside each other${at}?`,
+  asks: (_, at, say) => say('ask.bring', { at }),
   inQuestion: ['tasks'],
   preview: async ({ tasks }, context) => {
     const named = await tasksNamed(context, tasks);

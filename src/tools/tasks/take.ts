@@ -49,7 +49,7 @@ export const sessionTake = defineTool({
     goal: text(10_000).trim().min(1).optional().meta(untold('What its agent is told first')),
   }),
   startsTask: true,
-  asks: (_, at) => `Let a coding agent go on${at} with the session that you sent?`,
+  asks: (_, at, say) => say('ask.take', { at }),
   run: (args, context) => onSite(context, (site) => take(context, site, args)),
 });
 

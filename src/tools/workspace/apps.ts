@@ -245,7 +245,9 @@ async function preview(kennel: Kennel, app: App, context: ToolContext): Promise<
 function aboutApp(app: App): string {
   const how =
     app.state === 'exited'
-      ? `ended ${app.outOfMemory ? 'because its memory ran out' : `with exit code ${app.exitCode}`}`
+      ? app.outOfMemory
+        ? 'ended because its memory ran out'
+        : `ended with exit code ${app.exitCode}`
       : (app.address ?? 'running, listens on no port yet');
   return `${printed(app.command).replace(/\s+/g, ' ').slice(0, 80)} in ${app.name}, ${how}`;
 }

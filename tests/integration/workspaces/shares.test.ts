@@ -5,6 +5,7 @@ import { afterAll, beforeAll, expect, it } from 'vitest';
 import type { Kennel } from '../../../src/adapters/kennel/kennel.ts';
 import type { Config } from '../../../src/config.ts';
 import type { Identity } from '../../../src/contracts/decision.ts';
+import { english } from '../../../src/domain/texts/say.ts';
 import type { CommandContext } from '../../../src/gateway/intake/commands/command.ts';
 import { shareCommand } from '../../../src/gateway/intake/commands/trusted.ts';
 import { receive } from '../../../src/store/chats/messages/inbox.ts';
@@ -68,10 +69,10 @@ async function writes(to: ToolBench, by: Identity, kind: 'turn' | 'steer' = 'tur
 const order = (text: string, owned = true): Promise<string> =>
   database.store.db.transaction().execute(async (now) => {
     const asked = shareCommand.parse(text)!;
-    return (
-      (!owned && shareCommand.ownersOnly!(asked)) ||
-      String(await shareCommand.run(asked, { tx: { now }, config } as CommandContext))
-    );
+    const refused = owned ? null : shareCommand.ownersOnly!(asked);
+    return refused
+      ? english(refused)
+      : String(await shareCommand.run(asked, { tx: { now }, config, say: english } as CommandContext));
   });
 
 const owner: Identity = { role: 'owner', channel: 'whatsapp', id: '491701111111' };

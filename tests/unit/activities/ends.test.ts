@@ -1,6 +1,9 @@
 import { expect, test } from 'vitest';
-import { loopsOf } from '../../../src/activities/turn/step/ends.ts';
+import { endOf, loopsOf } from '../../../src/activities/turn/step/ends.ts';
+import type { ModelAnswer } from '../../../src/adapters/model/model.ts';
 import type { Called, DialogueMessage } from '../../../src/domain/chat/context/context.ts';
+import { english, sayIn } from '../../../src/domain/texts/say.ts';
+import type { History } from '../../../src/store/turns/steps/transcript.ts';
 
 /** A dialogue in which a tool was called once in each step, with these results. */
 function dialogue(name: string, outputs: string[], size?: number) {
@@ -35,4 +38,16 @@ test('other numbers, and other parts that are not shown, are another result', ()
       sixTimes((n) => `Task t runs (${n} min)`),
     ),
   ).toBe(false);
+});
+
+test.each([
+  ['empty', '', 'The model answered with nothing.', 'Das Modell hat nichts geantwortet.'],
+  ['cut', 'Half of', 'The answer was cut here', 'Die Antwort bricht hier ab'],
+  ['refused', '', 'The model, or a filter of its provider, declined', 'Das Modell oder ein Filter seines Anbieters'],
+] as const)('how an answer ended (%s) is said in the language of the person', (end, text, said, inGerman) => {
+  const answer = { text, calls: [], end: end === 'empty' ? undefined : end } as unknown as ModelAnswer;
+  const history = { messages: [], calls: new Map() } as unknown as History;
+  const { note } = endOf(answer, { history, loops: false });
+  expect(note?.(english)).toContain(said);
+  expect(note?.(sayIn('de'))).toContain(inGerman);
 });

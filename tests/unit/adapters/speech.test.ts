@@ -5,7 +5,8 @@ import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, describe, expect, it, vi } from 'vitest';
-import { HOW_TO_LISTEN, type SpeechSettings, transcribe, transcribers } from '../../../src/adapters/speech.ts';
+import { type SpeechSettings, transcribe, transcribers } from '../../../src/adapters/speech.ts';
+import { english } from '../../../src/domain/texts/say.ts';
 import { standInFfmpeg } from '../../support/ffmpeg.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'fetch-speech-'));
@@ -69,7 +70,7 @@ describe('listening to a recording', () => {
   it('is done by nobody where nothing is configured, and the person reads which settings change that', () => {
     const documented = readFileSync(new URL('../../../docs/settings.md', import.meta.url), 'utf8');
     for (const setting of ['WHISPER_MODEL', 'WHISPER_BIN', 'TRANSCRIPTION_BASE_URL', 'TRANSCRIPTION_API_KEY']) {
-      expect(HOW_TO_LISTEN).toContain(setting);
+      expect(english('file.deaf')).toContain(setting);
       expect(documented).toContain(`| \`${setting}\` |`);
     }
   });

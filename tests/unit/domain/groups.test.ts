@@ -10,6 +10,7 @@ import {
 import { addressed } from '../../../src/domain/chat/trigger.ts';
 import { toolsInWords } from '../../../src/domain/chat/words/tool-words.ts';
 import { nameProblem } from '../../../src/domain/tasks/workspace-names.ts';
+import { sayIn } from '../../../src/domain/texts/say.ts';
 
 describe('a registered group', () => {
   const says = (text: string, rule: GroupRule | null, more = {}) =>
@@ -58,6 +59,11 @@ describe('a registered group', () => {
     expect(whenInWords({ when: 'always' }, '@fetch')).toBe('every message');
     expect(whoInWords({})).toBe('you and the people whom you trust');
     expect(whoInWords({ who: ['491'] }, ['Ann'])).toBe('you, Ann');
+    const german = sayIn('de');
+    expect(whenInWords({ trigger: 'Jarvis' }, '@fetch', german)).toBe(
+      'wer @fetch oder Jarvis schreibt, mich erwähnt oder mir antwortet',
+    );
+    expect(whoInWords({ who: ['491'] }, ['Ann'], german)).toBe('dir, Ann');
   });
 
   it('gets a folder of its own, whatever its name', () => {

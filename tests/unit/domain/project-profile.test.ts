@@ -18,6 +18,7 @@ import {
   uncheckedText,
   wantedHosts,
 } from '../../../src/domain/tasks/checks/project-profile.ts';
+import { sayIn } from '../../../src/domain/texts/say.ts';
 
 const npm = { manager: 'npm', host: 'registry.example.com', port: 443, address: 'https://registry.example.com/' };
 const checked: Checked = {
@@ -91,6 +92,25 @@ describe('what a check has found', () => {
         'Failing: `adds`.',
         'These pass only sometimes: `draws`.',
       ].join('\n'),
+    );
+  });
+
+  it('is told in the language of the person', () => {
+    const german = sayIn('de');
+    const built = { ...checked.parts, build: { command: 'make', ok: true, ms: 3_000 } };
+    expect(checkedText('demo', { ...checked, parts: built }, [], german)).toBe(
+      'demo ist bereit: es lässt sich installieren (12 s) und bauen (3 s) und 40 Tests laufen durch (8 s).',
+    );
+    expect(checkedText('demo', { ...checked, parts: {}, tests: null }, [], sayIn('es'))).toBe(
+      'demo está listo: no hay nada que instalar ni probar.',
+    );
+    expect(checkQuestion({ workspace: 'demo', registries: [npm], environment: null }, sayIn('fr'))).toMatch(
+      /^Je peux installer et tester demo .* Il faut le registre de npm \(registry\.example\.com\)\. Autoriser/,
+    );
+    expect(uncheckedText('demo', 'failed', german)).toMatch(/`check demo` versucht es noch einmal\.$/);
+    const known = { ...NO_PROFILE, said: { lint: 'make lint' }, checked };
+    expect(profileText('demo', commandsOf(files, known), known, german)).toMatch(
+      /^Die Arbeit an demo:\n- installiert mit `npm ci`, 12 s\n.*\n- gelintet mit `make lint`, wie du gesagt hast\n/,
     );
   });
 

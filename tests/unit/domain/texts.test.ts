@@ -3,7 +3,10 @@ import { parse, TYPE } from '@formatjs/icu-messageformat-parser';
 import { describe, expect, it } from 'vitest';
 import { greetingText, shortHelp } from '../../../src/domain/chat/words/help.ts';
 import { momentInWords, scheduleInWords } from '../../../src/domain/chat/words/schedule-words.ts';
-import { sayAgain } from '../../../src/domain/texts/again.ts';
+import { unknownOutcome } from '../../../src/domain/failures.ts';
+import { tooSmallText } from '../../../src/domain/model/context-size.ts';
+import { tellFailure } from '../../../src/domain/model/failure-text.ts';
+import { failureAgain, noteAgain, resultAgain, sayAgain, sayWhole } from '../../../src/domain/texts/again.ts';
 import { languageIn, languageOf } from '../../../src/domain/texts/language.ts';
 import {
   CATALOGUE,
@@ -136,6 +139,121 @@ describe('a sentence that was made in English', () => {
     for (const text of ['', 'Undone', 'It is gone. There is nothing to undo.', 'x'.repeat(10_000)])
       expect(sayAgain(text, say)).toBe(text);
     expect(sayAgain('There is nothing to undo. Or is there?', say)).toMatch(/machen\. Or is there\?$/);
+  });
+
+  it.each(['verdict.', 'untested.', 'story.'] as const)(
+    'of the family %s is said again, whatever its values are',
+    (family) => {
+      const values = {
+        count: 7,
+        before: 9,
+        now: 8,
+        command: 'npm test -- a. b',
+        file: '`src/a b.test.ts`',
+        names: '`a > b`',
+        workspace: 'demo',
+        host: 'one',
+        other: 'two',
+        agent: 'codex',
+        reason: 'Odd.',
+      };
+      for (const key of keys.filter((each) => each.startsWith(family))) {
+        const made = (english as (key: TextKey, values: object) => string)(key, values);
+        expect(sayWhole(made, family, say)).toBe((say as (key: TextKey, values: object) => string)(key, values));
+        expect(sayWhole(made, family, english)).toBe(made);
+      }
+      expect(sayWhole('Another sentence.', family, say)).toBe('Another sentence.');
+      expect(sayWhole('No longer there: `a`, `b. c` and 3 more.', 'verdict.', say)).toBe(
+        'Nicht mehr da: `a`, `b. c` und 3 weitere.',
+      );
+    },
+  );
+
+  it('of a workflow has the wording of its text, and its reason is said again, too', () => {
+    const sources = globSync('src/workflows/coding-task/*.ts').map((file) => readFileSync(file, 'utf8'));
+    const isSaid = (part: string) => part === '' || sources.join('').includes(part);
+    const pieces = keys
+      .filter((key) => key.startsWith('story.'))
+      .flatMap((key) => CATALOGUE.en[key].split(/\{\w+\}/).map((part) => part.trim()));
+    expect(pieces.filter((part) => !isSaid(part))).toEqual([]);
+    const gone = english('story.gone', { workspace: 'demo', reason: english('why.container') });
+    expect(sayWhole(gone, 'story.', say)).toMatch(/^Der Agent in demo: Der Container ist weg\. Er macht /);
+  });
+
+  it('of a command that is a tool is said again line by line, without what a program has printed', () => {
+    expect(resultAgain('No app is running.', say)).toBe('Es läuft keine App.');
+    expect(
+      resultAgain('Stopped `npm start` in demo.\n\nWhat it printed last:\nNo app is running.\nFolder: /tmp', say),
+    ).toBe('`npm start` in demo ist beendet.\n\nDie letzte Ausgabe:\nNo app is running.\nFolder: /tmp');
+    expect(resultAgain('1: npm start in demo, http://127.0.0.1:1/\n\nready\nFolder: /tmp', say)).toMatch(
+      /\n\nready\nFolder: \/tmp$/,
+    );
+    expect(
+      resultAgain(
+        'Brought in demo (Node, on main); it is the active workspace. Folder: /home/a b/demo\nIt is a copy: /home/a b is not changed. "git pull /x" there brings in what is done here.',
+        say,
+      ),
+    ).toBe(
+      'demo (Node, on main) ist da und ist jetzt das aktive Projekt. Ordner: /home/a b/demo\nEs ist eine Kopie: /home/a b wird nicht verändert. „git pull /x“ holt dort herein, was hier getan wird.',
+    );
+    expect(
+      resultAgain('Which one?\n1: x in demo, running, listens on no port yet\nSay for example: app stop 1', say),
+    ).toBe('Welche?\n1: x in demo, läuft, hört noch auf keinem Port\nSchreib zum Beispiel: app stop 1');
+    expect(resultAgain('There is nothing to undo.', say)).toBe(sayAgain('There is nothing to undo.', say));
+  });
+
+  it('about the changes of a task is said again, with its lists', () => {
+    const made =
+      'Nothing is committed yet, because it is much: 900 new files, 31.0 MB more. Look at the files, then say "commit" or "undo". Ignored files were changed: a.log, b c.log and 3 more; "undo" takes that back.';
+    expect(noteAgain(made, say)).toBe(
+      'Noch ist nichts committet, weil es viel ist: 900 new files, 31.0 MB more. Sieh dir die Dateien an, dann schreib „commit“ oder „undo“. Ignorierte Dateien wurden geändert: a.log, b c.log und 3 weitere; „undo“ nimmt das zurück.',
+    );
+    const sources = globSync('kennel/workspace/checkpoint/*.ts').map((file) => readFileSync(file, 'utf8'));
+    const pieces = keys
+      .filter((key) => key.startsWith('note.'))
+      .flatMap((key) => CATALOGUE.en[key].split(/\{\w+\}|(?<=^They) /).map((part) => part.trim()));
+    expect(pieces.filter((part) => !sources.join('').includes(part))).toEqual([]);
+  });
+
+  it('of a failed turn is said again', () => {
+    const german = sayIn('de');
+    const failed = (refusal: string, known: Partial<Parameters<typeof tooSmallText>[1]>) =>
+      tellFailure(
+        {
+          type: 'ContextOverflow',
+          message: tooSmallText(refusal, { context: undefined, needed: undefined, local: true, ...known }),
+        },
+        german,
+      );
+    expect(failed('n_ctx', { context: 4096, needed: 9000 })).toBe(
+      'Der Kontext dieses Modells ist zu klein: Es hat 4,096 Tokens, und diese Anfrage braucht etwa 9,000. Starte llama.cpp mit einem größeren `-c`, oder wähle auf meiner Seite unter Settings, Model ein anderes Modell.',
+    );
+    const refusals = [
+      'read only a part of the request',
+      'n_ctx',
+      'greater than the context length',
+      'maximum context length',
+    ];
+    for (const refusal of [...refusals, 'other'])
+      for (const known of [{}, { context: 10 }, { needed: 20 }, { context: 10, needed: 20 }, { local: false }])
+        expect(failed(refusal, known)).not.toMatch(/\b(?:The|Choose|choose|Raise|needs|with a larger)\b/);
+    expect(tellFailure({ type: 'NotFound', message: 'Odd.' }, german)).toBe('Odd.');
+    expect(failureAgain(unknownOutcome('step'), german)).toBe(
+      'Was aus diesem Schritt wurde, ist nicht bekannt: Der Prozess, in dem er lief, endete zu früh. Vielleicht ist er geschehen, vielleicht nicht; von selbst läuft er nicht noch einmal.',
+    );
+    expect(failureAgain('Its task is not there any more.\n\nThe words of an agent. Nothing was done.', german)).toBe(
+      'Die Aufgabe dazu ist nicht mehr da.\n\nThe words of an agent. Nothing was done.',
+    );
+  });
+
+  it('of a tool has the wording of its text', () => {
+    const sources = globSync('src/tools/**/*.ts').map((file) =>
+      readFileSync(file, 'utf8').replace(/\\`/g, '`').replaceAll('git_commit', 'git commit'),
+    );
+    const pieces = keys
+      .filter((key) => key.startsWith('did.'))
+      .flatMap((key) => CATALOGUE.en[key].split(/\{\w+\}/).map((part) => part.replace(/^[,:]/, '').trim()));
+    expect(pieces.filter((part) => !sources.join('').includes(part))).toEqual([]);
   });
 
   it('of a container has a text', () => {

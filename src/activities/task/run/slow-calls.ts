@@ -1,9 +1,11 @@
 import type { LogLine } from '../../../contracts/kennel.ts';
 import { duration } from '../../../domain/tasks/report.ts';
 import { inline } from '../../../domain/text/foreign-text.ts';
+import type { Say } from '../../../domain/texts/say.ts';
 import { MINUTE, SECOND } from '../../../domain/time.ts';
 import { signalArrival } from '../../../gateway/intake/signal.ts';
 import { derivedId } from '../../../store/chats/ids.ts';
+import { sayTo } from '../../../store/chats/preferences.ts';
 import { tellOfTask, whereToTell } from '../../../store/kennel/tasks/task-news.ts';
 import type { Task } from '../../../store/kennel/tasks/tasks.ts';
 import type { KennelDeps } from '../../activity-deps.ts';
@@ -94,20 +96,21 @@ export async function tellSlow(
   call: SlowCall,
 ): Promise<void> {
   const key = derivedId('call_', call.step, call.id, call.told);
-  const outboxId = await tellOfTask(deps.db, task, `slow_${key}`, slowText(task, call), 'quoting');
+  const say = await sayTo(deps.db, task.chat_id);
+  const outboxId = await tellOfTask(deps.db, task, `slow_${key}`, slowText(task, call, say), 'quoting');
   const { channel, workflowId } = await whereToTell(deps.db, task);
   const arrival = { kind: 'reply' as const, inboxId: outboxId, outboxId };
   // if the signal fails, the sweeper finds the row
   await signalArrival(deps, { inboxId: outboxId, arrival, chatId: task.chat_id, channel, workflowId }).catch(() => {});
 }
 
-function slowText(task: Pick<Task, 'workspace'>, call: SlowCall): string {
+function slowText({ workspace }: Pick<Task, 'workspace'>, call: SlowCall, say: Say): string {
   const { kind, title, ranMs, beforeMs, tellAtMs } = call;
-  const what = kind === 'execute' ? 'A command' : 'An action';
   const lasts = (ms: number) => duration(Math.round(ms / SECOND));
+  const slow = { workspace, span: lasts(ranMs), what: inline(title, 200) };
   return [
-    `${what} of the agent in ${task.workspace} has run for ${lasts(ranMs)} and may never end: ${inline(title, 200)}`,
-    ...(beforeMs === null ? [] : [`Before, it took ${lasts(beforeMs)}.`]),
-    `Say "stop" to end the task. Say nothing, and it goes on; you hear of it again in ${lasts(tellAtMs - ranMs)}.`,
+    say(kind === 'execute' ? 'slow.command' : 'slow.action', slow),
+    ...(beforeMs === null ? [] : [say('slow.before', { span: lasts(beforeMs) })]),
+    say('slow.say', { span: lasts(tellAtMs - ranMs) }),
   ].join('\n');
 }

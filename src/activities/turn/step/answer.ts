@@ -153,7 +153,7 @@ async function answerOnce(deps: ActivityDeps, asking: Asking, loaded: History): 
       : await checkedCalls(deps, asking, history, { ...answer, commanded: asked.commanded === true }, offer);
     return await storeAnswer(deps.db, asking.input, asking.subject, {
       text: answer.text,
-      ...(told && { note: told }),
+      ...(told && { note: told(sayIn(languageOf(asking.subject.preferences))) }),
       calls,
       // it has fields of calls by their position, so it goes with all of them or with none
       ...(calls.length === answer.calls.length && { state: answer.state }),

@@ -2,6 +2,7 @@ import type { ModelAnswer } from '../../../adapters/model/model.ts';
 import { ASK_USER } from '../../../contracts/conversation.ts';
 import type { Called } from '../../../domain/chat/context/context.ts';
 import { ENDED_AT, type EndedCall, TOLD_AT, timesInARow } from '../../../domain/chat/repetition.ts';
+import type { Told } from '../../../domain/texts/say.ts';
 import type { History } from '../../../store/turns/steps/transcript.ts';
 import type { AddedTools } from '../../../tools/added-tools.ts';
 import { tools } from '../../../tools/registry.ts';
@@ -12,7 +13,7 @@ interface End {
   /** why none of its calls may run, in words for the model */
   refusal?: string;
   /** what the person is told beside the text */
-  note?: string;
+  note?: Told;
 }
 
 /** The turn ends when the model was cut off for this many times in a row. */
@@ -21,15 +22,6 @@ const MOST_CUTS = 3;
 const CUT_CALL =
   'Not run: your output was cut at the length limit of the model endpoint before the answer was complete, so the arguments of its calls may be incomplete. ' +
   'Nothing was changed. Write less in one answer: for example a long file in several parts, one call for each.';
-
-const CUT = 'The answer was cut here, because it reached the length limit of the model. Write “go on” for the rest.';
-const CUT_EMPTY =
-  'The model reached its length limit before it had said anything. Ask for a smaller part, or write again.';
-const CUT_AGAIN = `The model was cut off at its length limit ${MOST_CUTS} times in a row, so I stopped. What was done is kept. Ask for a smaller part.`;
-const REFUSED = 'The model, or a filter of its provider, declined to answer this.';
-const REFUSED_LATER = 'The model, or a filter of its provider, declined to say more.';
-const EMPTY = 'The model answered with nothing. Write again, perhaps in other words.';
-const LOOPED = `I stopped here, because the same action gave the same result ${ENDED_AT} times in a row. What was done is kept.`;
 
 /** Neither a word nor a call. Thoughts alone are no answer. */
 export const isEmpty = ({ text, calls }: ModelAnswer): boolean => text.trim() === '' && calls.length === 0;
@@ -42,11 +34,13 @@ export function endOf(given: ModelAnswer, { history, loops }: { history: History
   const said = given.text.trim() !== '';
   const answer = said ? given : { ...given, text: '' };
   const alone = answer.calls.length === 0 ? answer : { ...answer, calls: [], state: undefined };
-  if (loops) return { answer: alone, note: LOOPED };
-  if (answer.end === 'refused') return { answer: alone, note: said ? REFUSED_LATER : REFUSED };
-  if (answer.end !== 'cut') return isEmpty(answer) ? { answer, note: EMPTY } : { answer };
-  if (answer.calls.length === 0) return { answer, note: said ? CUT : CUT_EMPTY };
-  return cutsBefore(history) + 1 < MOST_CUTS ? { answer, refusal: CUT_CALL } : { answer: alone, note: CUT_AGAIN };
+  if (loops) return { answer: alone, note: (say) => say('end.looped', { count: ENDED_AT }) };
+  if (answer.end === 'refused') return { answer: alone, note: (say) => say(said ? 'end.refusedLater' : 'end.refused') };
+  if (answer.end !== 'cut') return isEmpty(answer) ? { answer, note: (say) => say('end.empty') } : { answer };
+  if (answer.calls.length === 0) return { answer, note: (say) => say(said ? 'end.cut' : 'end.cutEmpty') };
+  return cutsBefore(history) + 1 < MOST_CUTS
+    ? { answer, refusal: CUT_CALL }
+    : { answer: alone, note: (say) => say('end.cutAgain', { count: MOST_CUTS }) };
 }
 
 /** How many of the latest steps in a row were cut. */

@@ -3,6 +3,7 @@ import { type Model, ModelError } from '../../../adapters/model/model.ts';
 import type { ThinkInput, ThinkResult } from '../../../contracts/conversation.ts';
 import { askForMore } from '../../../domain/model/budget-texts.ts';
 import { afterFailure, type Patience, patienceFrom } from '../../../domain/model/patience.ts';
+import { english } from '../../../domain/texts/say.ts';
 import { endStaleAnswers } from '../../../store/chats/threads/items.ts';
 import { tellDelay } from '../../../store/turns/steps/model-waits.ts';
 import { loadSubject, type StepSubject } from '../../../store/turns/steps/step-subject.ts';
@@ -40,7 +41,7 @@ export const createThink =
     let patience = patienceFrom(info.heartbeatDetails);
     const others = info.attempt - 1 - patience.failures;
     if (others >= MOST_OTHERS)
-      throw fail('Internal', `This step was begun ${info.attempt} times and never ended.`, { final: true });
+      throw fail('Internal', english('failed.never', { count: info.attempt }), { final: true });
     const waits = new ModelWaits(deps, input, patience);
     const lost = new LostAnswers(info);
     const begun = performance.now();

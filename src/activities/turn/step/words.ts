@@ -4,7 +4,7 @@ import type { NamedCall } from '../../../contracts/conversation.ts';
 import { toldToPerson } from '../../../domain/chat/words/step-words.ts';
 import { toolsInWords } from '../../../domain/chat/words/tool-words.ts';
 import { cut } from '../../../domain/text/storable.ts';
-import { sayAgain } from '../../../domain/texts/again.ts';
+import { resultAgain } from '../../../domain/texts/again.ts';
 import type { Say } from '../../../domain/texts/say.ts';
 
 /** Where a step of a turn stands. `call`: what the whole turn consists of, where a program named it. */
@@ -46,7 +46,7 @@ export function answerWithoutModel(
       : [];
   const said = call
     ? cut(last, REPEATED_CHARS)
-    : sayAgain(
+    : resultAgain(
         toldToPerson(last, (how, workspace) => say(`begun.${how}`, { workspace })),
         say,
       );

@@ -5,6 +5,7 @@ import { z } from 'zod';
 import { pictureFor } from '../../../adapters/pictures.ts';
 import type { Uploaded } from '../../../contracts/owner.ts';
 import { FILE_LIMITS } from '../../../domain/text/files.ts';
+import { english } from '../../../domain/texts/say.ts';
 import { AttachmentReader, type FileFacts, withFile } from '../../../gateway/intake/attachments.ts';
 import { sanitiseName } from '../../../gateway/intake/sanitise.ts';
 import { attachmentId, bytesOfAttachment, findAttachment } from '../../../store/chats/messages/attachments.ts';
@@ -78,7 +79,7 @@ async function keep(
     db: deps.store.db,
     config: deps.config,
     log: deps.log ?? { warn: () => {} },
-    problemText: (problem) => problem,
+    problemText: (problem) => () => problem,
   });
   const message = {
     id,
@@ -92,7 +93,7 @@ async function keep(
   const prepared = await reader.prepare(message, AbortSignal.timeout(300_000));
   const kept = prepared.attachmentIds.length > 0 ? await findAttachment(deps.store.db, id) : undefined;
   // a recording that nothing can turn into words
-  if (!kept) throw new ApiError(415, prepared.tell ?? 'That file cannot be read');
+  if (!kept) throw new ApiError(415, prepared.tell?.(english) ?? 'That file cannot be read');
   return { id, kind: kept.kind, mime: kept.mime, name: kept.name, size: kept.size };
 }
 

@@ -1,6 +1,7 @@
 import type { WhyUnchecked } from '../../../contracts/baseline.ts';
 import type { Profile } from '../../../contracts/workspace-ops.ts';
 import { blockQuote, inline } from '../../text/foreign-text.ts';
+import { english, type Say } from '../../texts/say.ts';
 import { MINUTE, span } from '../../time.ts';
 import { type AskedHost, HOSTS_NAMED, shownHost, warningsAbout } from '../egress.ts';
 import type { Registry } from '../registries/registries.ts';
@@ -132,10 +133,7 @@ export const isOutdated = (
   now: { dependencies: string; ahead: number | null },
 ): boolean => dependencies !== now.dependencies || now.ahead === null || now.ahead > FAR;
 
-const list = (names: readonly string[]): string =>
-  names.length < 2 ? (names[0] ?? '') : `${names.slice(0, -1).join(', ')} and ${names.at(-1)}`;
 const code = (text: string): string => `\`${inline(text, 200).replaceAll('`', "'")}\``;
-const tests = (count: number): string => `${count} ${count === 1 ? 'test' : 'tests'}`;
 
 /**
  * The hosts that a check failed without, as far as it shows. `now`: digest of the files that say what has to be
@@ -153,123 +151,117 @@ export function wantedHosts(checked: Checked | null, now: string): AskedHost[] {
  * The one question about a project that has come in. `wanted`: hosts that a check failed without. `environment`: the
  * file that brings an image or commands of its own, which are shown below the question. `own`: mirrors of the owner.
  */
-export function checkQuestion({
-  workspace,
-  registries,
-  wanted = [],
-  environment,
-  own = [],
-}: {
-  workspace: string;
-  registries: readonly Registry[];
-  wanted?: readonly AskedHost[];
-  environment: string | null;
-  own?: readonly AskedHost[];
-}): string {
+export function checkQuestion(
+  {
+    workspace,
+    registries,
+    wanted = [],
+    environment,
+    own = [],
+  }: {
+    workspace: string;
+    registries: readonly Registry[];
+    wanted?: readonly AskedHost[];
+    environment: string | null;
+    own?: readonly AskedHost[];
+  },
+  say: Say = english,
+): string {
   const managers = [...new Set(registries.map(({ manager }) => manager))];
   const needs = [
     ...managers.map((manager) => {
       const own = registries.filter((each) => each.manager === manager);
-      return `${manager}'s ${own.length === 1 ? 'registry' : 'registries'} (${own.map((at) => shownHost(at)).join(', ')})`;
+      const hosts = own.map((at) => shownHost(at, say)).join(', ');
+      return say('check.registry', { manager, count: own.length, hosts });
     }),
-    ...wanted.map((at) => shownHost(at)),
-    ...(environment === null ? [] : [`what ${inline(environment, 100)} asks for (below)`]),
+    ...wanted.map((at) => shownHost(at, say)),
+    ...(environment === null ? [] : [say('check.environment', { file: inline(environment, 100) })]),
   ];
-  const head =
-    wanted.length > 0
-      ? `${workspace} could not be installed and tested without more than it may reach.`
-      : `I can install and test ${workspace} once, on a copy, so that I know what is green before I change anything.`;
-  const question = `${head} It needs ${list(needs)}. Allow, and remember for this project?`;
-  return [question, ...warningsAbout(own, [...registries, ...wanted])].join('\n');
+  const question = say(wanted.length > 0 ? 'check.mayMore' : 'check.may', { workspace, what: say.list(needs) });
+  return [question, ...warningsAbout(own, [...registries, ...wanted], say)].join('\n');
 }
 
 /** Nothing was checked: a no, a project that is gone, or something that failed. */
-export const uncheckedText = (workspace: string, why: WhyUnchecked['why']): string =>
-  why === 'no'
-    ? `${workspace} stays unchecked. \`check ${workspace}\` asks again.`
-    : why === 'gone'
-      ? `${workspace} could not be checked: its folder is not there any more.`
-      : `${workspace} could not be checked, because its container failed again and again. \`check ${workspace}\` tries once more.`;
+export const uncheckedText = (workspace: string, why: WhyUnchecked['why'], say: Say = english): string =>
+  say(why === 'no' ? 'check.no' : why === 'gone' ? 'check.gone' : 'check.failed', { workspace });
 
-/** For a person who wants a check of a project of which nothing is known. */
-export const unknownText = (workspace: string): string =>
-  `Nothing was checked: ${workspace} has no commit, or its files do not say how it is installed or tested. Say it: \`${workspace} is tested by …\`.`;
-
-const DONE: Record<CheckedPart, string> = {
-  install: 'installs',
-  build: 'builds',
-  lint: 'is linted',
-  test: 'is tested',
-};
-const NOT_DONE: Record<CheckedPart, string> = {
-  install: 'cannot be installed',
-  build: 'does not build',
-  lint: 'has lint errors',
-  test: 'has failing tests',
-};
 const NAMES_SHOWN = 5;
 const LINES_SHOWN = 8;
 
 /** What a check has found, the result first. */
-export function checkedText(workspace: string, checked: Checked, flaky: readonly string[]): string {
+export function checkedText(workspace: string, checked: Checked, flaky: readonly string[], say: Say = english): string {
   const { parts, tests: counted, refused = [] } = checked;
   const failed = CHECKED_PARTS.filter((part) => parts[part]?.ok === false);
-  const well = CHECKED_PARTS.filter((part) => part !== 'test' && part !== 'lint' && parts[part]?.ok);
-  const did = well.map((part) => `${DONE[part]} (${span(parts[part]!.ms)})`);
-  const testsSay = testsText(parts.test, counted);
-  const head =
-    failed.length === 0
-      ? `${workspace} is ready: ${list([...(did.length > 0 ? [`it ${list(did)}`] : []), ...(testsSay ? [testsSay] : [])]) || 'nothing of it has to be installed or tested'}.`
-      : `${workspace} ${list(failed.map((part) => NOT_DONE[part]))}${testsSay ? `: ${testsSay}` : ''}. That is so before any change of mine.`;
+  const testsSay = testsText(parts.test, counted, say);
   const [first] = failed;
   const end = first && (first !== 'test' || !counted?.failing.length) ? lastLines(parts[first]?.output) : '';
+  const hosts = say.list(refused.slice(0, NAMES_SHOWN).map((at) => shownHost(at, say)));
   return [
-    head,
-    ...(counted?.failing.length ? [`Failing: ${names(counted.failing)}.`] : []),
-    ...(flaky.length > 0 ? [`These pass only sometimes: ${names(flaky)}.`] : []),
-    ...(refused.length > 0
-      ? [
-          `It also wanted ${list(refused.slice(0, NAMES_SHOWN).map((at) => shownHost(at)))}, which nobody has allowed: a task that needs it asks.`,
-        ]
-      : []),
-    ...(end ? [`${code(parts[first!]!.command)} ended with:\n${blockQuote(end)}`] : []),
+    first ? brokenText(workspace, failed, testsSay, say) : readyText(workspace, parts, testsSay, say),
+    ...(counted?.failing.length ? [say('check.failing', { names: names(counted.failing, say) })] : []),
+    ...(flaky.length > 0 ? [say('check.flaky', { names: names(flaky, say) })] : []),
+    ...(refused.length > 0 ? [say('check.wanted', { hosts })] : []),
+    ...(end ? [`${say('check.ended', { command: code(parts[first!]!.command) })}\n${blockQuote(end)}`] : []),
   ].join('\n');
 }
 
-function testsText(test: PartResult | undefined, counted: Checked['tests']): string {
-  if (!test) return '';
-  const took = ` (${span(test.ms)})`;
-  if (!counted) return test.ok ? `its tests pass${took}` : '';
-  const { passed, failed } = counted;
-  if (failed === 0) return `${tests(passed)} ${passed === 1 ? 'passes' : 'pass'}${took}`;
-  return `${failed} of ${tests(passed + failed)} ${failed === 1 ? 'fails' : 'fail'}${took}`;
+function readyText(workspace: string, { install, build }: Checked['parts'], testsSay: string, say: Say): string {
+  const did = [
+    ...(install?.ok ? [say('check.installs', { span: span(install.ms) })] : []),
+    ...(build?.ok ? [say('check.builds', { span: span(build.ms) })] : []),
+  ];
+  const found = [
+    ...(did.length > 0 ? [say('check.it', { what: say.list(did) })] : []),
+    ...(testsSay ? [testsSay] : []),
+  ];
+  return say('check.ready', { workspace, what: found.length > 0 ? say.list(found) : say('check.nothing') });
 }
 
-const names = (all: readonly string[]): string => {
+function brokenText(workspace: string, failed: readonly CheckedPart[], tests: string, say: Say): string {
+  const what = say.list(failed.map((part) => say(`check.not.${part}`)));
+  return tests ? say('check.brokenTests', { workspace, what, tests }) : say('check.broken', { workspace, what });
+}
+
+function testsText(test: PartResult | undefined, counted: Checked['tests'], say: Say = english): string {
+  if (!test) return '';
+  const took = span(test.ms);
+  if (!counted) return test.ok ? say('check.testsPass', { span: took }) : '';
+  const { passed, failed } = counted;
+  return failed === 0
+    ? say('check.allPass', { count: passed, span: took })
+    : say('check.someFail', { failed, count: passed + failed, span: took });
+}
+
+const names = (all: readonly string[], say: Say = english): string => {
   const more = all.length - NAMES_SHOWN;
-  return `${all.slice(0, NAMES_SHOWN).map(code).join(', ')}${more > 0 ? ` and ${more} more` : ''}`;
+  const files = all.slice(0, NAMES_SHOWN).map(code).join(', ');
+  return more > 0 ? say('undone.more', { files, count: more }) : files;
 };
 
 const lastLines = (output = ''): string => output.trim().split('\n').slice(-LINES_SHOWN).join('\n').slice(-1_000);
 
 /** What is known of a project, for its person. */
-export function profileText(workspace: string, commands: Commands, { said, checked, flaky }: ProjectProfile): string {
+export function profileText(
+  workspace: string,
+  commands: Commands,
+  { said, checked, flaky }: ProjectProfile,
+  say: Say = english,
+): string {
   const lines = PARTS.flatMap((part) => {
     const line = commands[part];
     if (line === undefined) return [];
     const known = part === 'run' ? undefined : checked?.parts[part];
-    const took = known && known.command === line ? (known.ok ? `, ${span(known.ms)}` : ', fails') : '';
-    return [`- ${DONE_AS[part]} by ${code(line)}${said[part] === undefined ? '' : ', as you said'}${took}`];
+    const took = known && known.command === line ? (known.ok ? `, ${span(known.ms)}` : say('profile.fails')) : '';
+    const asSaid = said[part] === undefined ? '' : say('profile.asSaid');
+    return [`- ${say('profile.line', { part, command: code(line) })}${asSaid}${took}`];
   });
   const { test } = checked?.parts ?? {};
-  const counted = testsText(test, checked?.tests ?? null);
+  const counted = testsText(test, checked?.tests ?? null, say);
   return [
-    ...(lines.length > 0 ? [`How ${workspace} is worked on:`, ...lines] : []),
-    ...(counted ? [`At the last check ${counted}.`] : []),
-    ...(flaky.length > 0 ? [`These tests pass only sometimes: ${names(flaky)}.`] : []),
-    ...(commands.test === undefined
-      ? [`How ${workspace} is tested is not known. Say it: \`${workspace} is tested by …\`.`]
-      : []),
+    ...(lines.length > 0 ? [say('profile.how', { workspace }), ...lines] : []),
+    ...(counted ? [say('profile.checked', { tests: counted })] : []),
+    ...(flaky.length > 0 ? [say('profile.flaky', { names: names(flaky, say) })] : []),
+    ...(commands.test === undefined ? [say('profile.unknown', { workspace })] : []),
   ].join('\n');
 }
 

@@ -1,6 +1,7 @@
 import type { TestEdits } from '../../../contracts/workspace-ops.ts';
 import { codeFence, visible } from '../../text/foreign-text.ts';
 import { suffix } from '../../text/storable.ts';
+import { english } from '../../texts/say.ts';
 import type { TestCase } from './test-results.ts';
 
 /**
@@ -79,10 +80,13 @@ export function verdictOf({ after, before, edits, flaky = [] }: Evidence): Verdi
   const failedBefore = new Set(before?.state === 'ended' ? before.cases.flatMap(nameIfFailed) : []);
   const fresh = failed.filter((name) => !failedBefore.has(name));
   const old = failed.filter((name) => failedBefore.has(name));
-  const oldText = old.length > 0 ? [`${tests(old.length)} failed before it, too: ${list(old)}.`] : [];
+  const oldText =
+    old.length > 0
+      ? [english(old.length === 1 ? 'verdict.olderOne' : 'verdict.older', { count: old.length, names: list(old) })]
+      : [];
   if (fresh.length > 0 && fresh.every((name) => flaky.includes(name)))
     return result('partly', `, but ${tests(fresh.length)} ${fresh.length === 1 ? 'fails' : 'fail'} now and then`, [
-      `Known to pass only sometimes: ${list(fresh)}.`,
+      english('verdict.flaky', { names: list(fresh) }),
       ...oldText,
       ...gone,
       ...edited,
@@ -93,9 +97,9 @@ export function verdictOf({ after, before, edits, flaky = [] }: Evidence): Verdi
       ...gone,
       ...edited,
     ]);
-  const compared = before?.state === 'ended' ? [] : ['Whether they failed before is not known.'];
+  const compared = before?.state === 'ended' ? [] : [english('verdict.olderUnknown')];
   return result('unverified', `, but ${tests(fresh.length)} ${fresh.length === 1 ? 'fails' : 'fail'}`, [
-    `${fresh.length === 1 ? 'This test fails' : 'These tests fail'}: ${list(fresh)}.`,
+    english(fresh.length === 1 ? 'verdict.failingOne' : 'verdict.failing', { names: list(fresh) }),
     ...compared,
     ...oldText,
     ...gone,
@@ -105,7 +109,7 @@ export function verdictOf({ after, before, edits, flaky = [] }: Evidence): Verdi
 
 const areNamed = (run: TestRun | null): boolean => run?.state === 'ended' && run.cases.length > 0;
 
-const NOT_COMPARED = 'The tests were not run on the state before it, so tests that are gone are not known.';
+const NOT_COMPARED = english('verdict.notCompared');
 const NONE_RUN = '. No tests were run.';
 
 /** A group counts by its number of tests, without those that are named beside it. */
@@ -141,24 +145,29 @@ function list(names: readonly string[]): string {
 /** Why nothing is known of the tests after the task; null when they ran to an end. */
 function notRun(after: TestRun | null, before: TestRun | null): { headline: string; reasons: string[] } | null {
   const ranBefore = before?.state === 'ended' && before.cases.length > 0;
-  const lost = ranBefore ? [`Before it, ${tests(before.cases.length)} ran.`] : [];
+  const lost = ranBefore ? [ranBeforeText(before.cases.length)] : [];
   if (!after) return { headline: NONE_RUN, reasons: lost };
   switch (after.state) {
     case 'timed out':
       return {
         headline: ', but its tests did not end in time',
-        reasons: [`\`${after.command}\` was stopped after ${Math.max(1, Math.round(after.ms / 60_000))} min.`],
+        reasons: [
+          english('verdict.timedOut', { command: after.command, count: Math.max(1, Math.round(after.ms / 60_000)) }),
+        ],
       };
     case 'no runner':
-      return { headline: NONE_RUN, reasons: [`A program or package that \`${after.command}\` needs is not there.`] };
+      return { headline: NONE_RUN, reasons: [english('verdict.noRunner', { command: after.command })] };
     case 'no tests':
-      return { headline: NONE_RUN, reasons: [`\`${after.command}\` found none.`, ...lost] };
+      return { headline: NONE_RUN, reasons: [english('verdict.foundNone', { command: after.command }), ...lost] };
     default:
       return after.cases.length === 0 && ranBefore
-        ? { headline: NONE_RUN, reasons: [`\`${after.command}\` ended without naming a test.`, ...lost] }
+        ? { headline: NONE_RUN, reasons: [english('verdict.namedNone', { command: after.command }), ...lost] }
         : null;
   }
 }
+
+const ranBeforeText = (count: number): string =>
+  count === 1 ? english('verdict.ranBeforeOne') : english('verdict.ranBefore', { count });
 
 function passingHeadline(gone: string[], edited: string[], before: TestRun | null): string {
   if (gone.length > 0) return ', tests pass, but not all of those that ran before';
@@ -196,10 +205,8 @@ export function brokenTests({
 
 /** For the person: the agent had more passes, because tests failed at the end of the one before. */
 export function passesText(passes: number, fail: boolean): string {
-  if (fail) return `Its agent had ${passes === 1 ? 'one more pass' : `${passes} more passes`} to repair that.`;
-  return passes === 1
-    ? 'One more pass was needed: tests failed after the first.'
-    : `${passes} more passes were needed: tests failed after the first.`;
+  if (passes === 1) return english(fail ? 'verdict.passFailed' : 'verdict.pass');
+  return english(fail ? 'verdict.passesFailed' : 'verdict.passes', { count: passes });
 }
 
 const BROKEN_SHOWN = 20;
@@ -228,7 +235,7 @@ export function passPrompt({ command, broken, output }: { command: string; broke
 /** Tests that passed before and do not run any more. */
 function goneText(before: TestRun | null, after: TestRun): string[] {
   if (before?.state !== 'ended') return [];
-  if (after.cut) return ['Their output was too long to see whether all tests still run.'];
+  if (after.cut) return [english('verdict.tooLong')];
   const now = new Map(after.cases.map((each) => [each.name, each]));
   const ran = before.cases.filter(({ outcome }) => outcome === 'passed');
   const gone = ran.filter(({ name }) => !now.has(name) && !hasPassedGroup(name, now)).map(({ name }) => name);
@@ -238,9 +245,9 @@ function goneText(before: TestRun | null, after: TestRun): string[] {
     return had !== undefined && has !== undefined && has < had ? [`${name} (${had} before, ${has} now)`] : [];
   });
   return [
-    ...(gone.length > 0 ? [`No longer there: ${list(gone)}.`] : []),
-    ...(skipped.length > 0 ? [`Now skipped: ${list(skipped)}.`] : []),
-    ...(fewer.length > 0 ? [`Fewer tests: ${list(fewer)}.`] : []),
+    ...(gone.length > 0 ? [english('verdict.gone', { names: list(gone) })] : []),
+    ...(skipped.length > 0 ? [english('verdict.skipped', { names: list(skipped) })] : []),
+    ...(fewer.length > 0 ? [english('verdict.fewer', { names: list(fewer) })] : []),
   ];
 }
 
@@ -253,17 +260,18 @@ function hasPassedGroup(name: string, now: ReadonlyMap<string, TestCase>): boole
 /** `compared`: tests are known by name before and after, so that settings hide none. */
 function editsText({ weakened, settings }: TestEdits, compared: boolean): string[] {
   const files = weakened.slice(0, NAMES_SHOWN).map(({ path, tests: [had, has], checks, skips }) => {
-    const name = list([path]);
-    if (has < had)
-      return has === 0 ? `All ${tests(had)} of ${name} are gone.` : `${name} had ${had} tests, and has ${has}.`;
-    if (skips[1] > skips[0]) return `${name} now skips tests.`;
-    return `${name} compared ${checks[0]} times, and does so ${checks[1]} times now.`;
+    const file = list([path]);
+    if (has === 0 && had === 1) return english('verdict.oneGone', { file });
+    if (has === 0 && had > 0) return english('verdict.allGone', { file, count: had });
+    if (has < had) return english('verdict.had', { file, before: had, now: has });
+    if (skips[1] > skips[0]) return english('verdict.skips', { file });
+    return english('verdict.compares', { file, before: checks[0], now: checks[1] });
   });
   const more = weakened.length - files.length;
   return [
     ...files,
-    ...(more > 0 ? [`The same holds for ${more} more test files.`] : []),
-    ...(settings.length > 0 && !compared ? [`The way in which tests are run was changed: ${list(settings)}.`] : []),
+    ...(more > 0 ? [english('verdict.same', { count: more })] : []),
+    ...(settings.length > 0 && !compared ? [english('verdict.settings', { names: list(settings) })] : []),
   ];
 }
 

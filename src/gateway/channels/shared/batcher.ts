@@ -227,7 +227,7 @@ export class ChatBatcher {
       await this.deps.intake.respond({
         threadId: this.deps.threadId,
         said: '[an album]',
-        body: 'The pictures of your album did not reach me. Please send them again.',
+        body: (say) => say('kind.album'),
         channelMessageId: `${id}/empty`,
         also: this.handled([seq], 'told'),
       });
@@ -237,11 +237,10 @@ export class ChatBatcher {
   private async tellParts(run: readonly PendingMessage[], rest: readonly PendingMessage[]): Promise<void> {
     const [first] = run;
     if (!first || rest.length === 0 || first.late || first.rest || !this.deps.tells()) return;
-    const body = 'That is a lot at once. I read all of it, one part after the other.';
     await this.deps.intake.respond({
       threadId: this.deps.threadId,
       said: '[many messages at once]',
-      body,
+      body: (say) => say('limit.parts'),
       channelMessageId: `${first.id}/parts`,
     });
   }

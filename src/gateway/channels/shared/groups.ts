@@ -3,6 +3,7 @@ import type { Config } from '../../../config.ts';
 import { capabilitiesOf } from '../../../contracts/channels.ts';
 import type { Channel } from '../../../contracts/ids.ts';
 import { inline } from '../../../domain/text/foreign-text.ts';
+import type { Say, Told } from '../../../domain/texts/say.ts';
 import { DAY } from '../../../domain/time.ts';
 import { endGroup, type Group, noteGroup, renameGroup, takeTelling, toldSince } from '../../../store/chats/groups.ts';
 import type { Db } from '../../../store/postgres/database.ts';
@@ -33,12 +34,11 @@ export async function noteJoined(
   const { registered_at, told_at } = await noteGroup(db, { channel, address, name, members });
   const group = registered_at === null && told_at === null ? await takeTelling(db, { channel, address }) : undefined;
   if (!group || before || (await toldSince(db, new Date(Date.now() - DAY))) > MOST_TOLD) return;
-  const size = members === null ? '' : ` (${members} members)`;
-  await tell(
-    deps,
-    group,
-    'joined',
-    `I was added to ${named(group)}${size}. Nobody there has seen anything from me. Say \`answer in ${inline(group.name, 80)}\` to have me answer there.`,
+  await tell(deps, group, 'joined', (say) =>
+    say('groups.joined', {
+      group: members === null ? named(group, say) : say('groups.namedOf', { ...namesOf(group), count: members }),
+      name: inline(group.name, 80),
+    }),
   );
 }
 
@@ -46,37 +46,31 @@ export async function noteJoined(
 export async function noteLeft(deps: GroupDeps, address: string): Promise<void> {
   const group = await endGroup(deps.db, deps.channel, address, 'left');
   // nothing was expected of the others
-  if (group?.registered_at)
-    await tell(
-      deps,
-      group,
-      'left',
-      `I am no longer in ${named(group)}, so I cannot answer there. Its schedules are switched off.`,
-    );
+  if (group?.registered_at) await tell(deps, group, 'left', (say) => say('groups.left', { group: named(group, say) }));
 }
 
 /** The owner has left a group in which the account still is. */
 export async function noteOwnerLeft(deps: GroupDeps, address: string): Promise<void> {
   const group = await endGroup(deps.db, deps.channel, address, 'paused');
   if (group)
-    await tell(
-      deps,
-      group,
-      'paused',
-      `You have left ${named(group)}, so I do not answer there any more, and its schedules are switched off. Say \`answer in ${inline(group.name, 80)}\` if I shall go on.`,
+    await tell(deps, group, 'paused', (say) =>
+      say('groups.paused', { group: named(group, say), name: inline(group.name, 80) }),
     );
 }
 
 export async function noteRenamed(deps: GroupDeps, address: string, to: string): Promise<void> {
   const group = await renameGroup(deps.db, deps.channel, address, to);
   if (group?.registered_at)
-    await tell(deps, group, `name-${to}`, `The group “${inline(group.name, 80)}” is called “${inline(to, 80)}” now.`);
+    await tell(deps, group, `name-${to}`, (say) =>
+      say('groups.renamed', { from: inline(group.name, 80), to: inline(to, 80) }),
+    );
 }
 
-const named = ({ name, channel }: Group): string => `“${inline(name, 80)}” on ${capabilitiesOf(channel).label}`;
+const namesOf = ({ name, channel }: Group) => ({ name: inline(name, 80), channel: capabilitiesOf(channel).label });
+const named = (group: Group, say: Say): string => say('groups.named', namesOf(group));
 
 /** Once for each happening. The name of a group is the words of others, so the model does not read it. */
-async function tell({ db, config, intake }: GroupDeps, group: Group, what: string, text: string): Promise<void> {
+async function tell({ db, config, intake }: GroupDeps, group: Group, what: string, text: Told): Promise<void> {
   const { channel, address, seen_at, told_at } = group;
   const at = createHash('sha256').update(JSON.stringify([channel, address, what, seen_at, told_at]));
   const key = `group-${at.digest('hex').slice(0, 20)}`;

@@ -48,5 +48,5 @@ export const version = command({
   help: ['helps.version'],
   parse: saying('version', '/v', 'show version', 'which version are you'),
   mayAnswer: true,
-  run: async () => `Fetch ${VERSION}, on Node ${process.version}.`,
+  run: async (_, { say }) => say('about.version', { version: VERSION, node: process.version }),
 });

@@ -3,7 +3,7 @@ import type { Config } from '../../../config.ts';
 import type { Identity } from '../../../contracts/decision.ts';
 import { plainWords } from '../../../domain/chat/words/commands.ts';
 import type { HelpKey, HelpTopic } from '../../../domain/chat/words/help.ts';
-import type { Say } from '../../../domain/texts/say.ts';
+import type { Say, TextKey } from '../../../domain/texts/say.ts';
 import type { ThreadTransaction } from '../../../store/chats/thread-transaction.ts';
 import type { Meant } from '../once.ts';
 
@@ -48,7 +48,7 @@ export interface Command<Asked = unknown> {
    */
   parse(text: string): Asked | null;
   /** why somebody who is not the owner may not say this; null when everybody may */
-  ownersOnly?(asked: Asked): string | null;
+  ownersOnly?(asked: Asked): Extract<TextKey, `owner.${string}`> | null;
   /**
    * While something is asked, the bare word is its answer; with a slash it is the command. `question`: it answers a
    * question, and no approval.

@@ -1,6 +1,7 @@
 import { isTooLong, plainWords } from '../../../domain/chat/words/commands.ts';
-import { codeOf, KIND_WORDS, textOf } from '../../../domain/extensions/extension.ts';
+import { codeOf, textOf } from '../../../domain/extensions/extension.ts';
 import { inline } from '../../../domain/text/foreign-text.ts';
+import { english, type Say } from '../../../domain/texts/say.ts';
 import { decideVersion, type Extension, findExtension, listExtensions } from '../../../store/owner/extensions.ts';
 import type { Tx } from '../../../store/postgres/database.ts';
 import { type CommandContext, command } from './command.ts';
@@ -27,49 +28,48 @@ export const toolsCommand = command({
   help: ['helps.tools'],
   parse: parseTools,
   mayAnswer: true,
-  ownersOnly: () => 'Only the owner sees and decides which tools I get.',
+  ownersOnly: () => 'owner.tools',
   run: async (order, context) => {
-    const { tx, shared } = context;
-    if (shared) return 'Say that in our own chat, and not in a group.';
-    if (order.what === 'list') return listText(await listExtensions(tx.now));
+    const { tx, shared, say } = context;
+    if (shared) return say('own.chat');
+    if (order.what === 'list') return listText(await listExtensions(tx.now), say);
     const found = await findExtension(tx.now, order.name);
-    if (!found) return `I know no ${order.name}. \`tools\` lists what there is.`;
-    if (order.what === 'show') return showText(found);
+    if (!found) return say('tools.unknown', { name: order.name });
+    if (order.what === 'show') return showText(found, say);
     return await decide(tx.now, found, order, context);
   },
 });
 
 /** The list of extensions, each with what it waits for. */
-export function listText(all: readonly Extension[]): string {
-  if (all.length === 0)
-    return 'You have brought nothing along. MCP servers go into mcp.json, tools and skills into folders beside it: see docs/chat.md.';
-  return ['What you brought along:', ...all.map(extensionLine)].join('\n');
+export function listText(all: readonly Extension[], say: Say = english): string {
+  if (all.length === 0) return say('tools.none');
+  return [say('tools.list'), ...all.map((each) => extensionLine(each, say))].join('\n');
 }
 
-export function extensionLine({ kind, name, declaration, agreed, problem }: Extension): string {
+export function extensionLine(extension: Extension, say: Say = english): string {
+  const { kind, name, declaration, agreed, problem } = extension;
   const state = !declaration
-    ? 'not used'
+    ? say('tools.unused')
     : agreed === null
-      ? `waits for your yes: \`tools show ${name}\``
+      ? say('tools.waits', { name })
       : agreed
         ? kind === 'mcp'
-          ? `${declaration.tools.length} tools in use`
-          : 'in use'
-        : 'you said no';
-  return `- ${KIND_WORDS[kind]}${name ? ` ${name}` : ''}: ${state}${problem ? ` (${inline(problem, 300)})` : ''}`;
+          ? say('tools.inUse', { count: declaration.tools.length })
+          : say('tools.used')
+        : say('tools.no');
+  return `- ${say(`tools.${kind}`, { name }).trim()}: ${state}${problem ? ` (${inline(problem, 300)})` : ''}`;
 }
 
-function showText({ kind, name, hash, declaration, agreed, problem }: Extension): string {
-  const head = `${KIND_WORDS[kind]} ${name}`;
-  if (!declaration || !hash) return `${head} is not used: ${inline(problem ?? 'nothing was found', 500)}`;
+function showText({ kind, name, hash, declaration, agreed, problem }: Extension, say: Say): string {
+  const head = say(`tools.${kind}`, { name });
+  if (!declaration || !hash)
+    return say('tools.notUsed', { what: head, why: inline(problem ?? say('tools.notFound'), 500) });
   const code = codeOf(hash);
-  const way = agreed
-    ? `You agreed to this. \`tools refuse ${name} ${code}\` takes it back.`
-    : `To use it: \`tools allow ${name} ${code}\`. To leave it: \`tools refuse ${name} ${code}\`.`;
+  const way = say(agreed ? 'tools.agreed' : 'tools.decide', { name, code });
   return [
     head,
     textOf(declaration),
-    ...(problem ? [`It could not be asked just now: ${inline(problem, 300)}`] : []),
+    ...(problem ? [say('tools.silent', { why: inline(problem, 300) })] : []),
     way,
   ].join('\n');
 }
@@ -79,11 +79,11 @@ async function decide(
   tx: Tx,
   { name, hash }: Extension,
   { what, code }: { what: 'allow' | 'refuse'; code: string },
-  { by }: CommandContext,
+  { by, say }: CommandContext,
 ): Promise<string> {
-  if (!hash) return `There is nothing of ${name} to decide about: \`tools show ${name}\`.`;
-  if (code === '') return `First see what it is: \`tools show ${name}\`. It ends with the words to say.`;
-  if (codeOf(hash) !== code) return `${name} is another one now than what you saw. Look again: \`tools show ${name}\`.`;
+  if (!hash) return say('tools.nothing', { name });
+  if (code === '') return say('tools.first', { name });
+  if (codeOf(hash) !== code) return say('tools.changed', { name });
   await decideVersion(tx, hash, what === 'allow', by);
-  return what === 'allow' ? `I use ${name} from your next message on.` : `I do not use ${name}.`;
+  return say(what === 'allow' ? 'tools.allowed' : 'tools.refused', { name });
 }

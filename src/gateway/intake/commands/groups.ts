@@ -11,18 +11,16 @@ import { toolTurn } from './tools.ts';
 
 /** Chats beside this one: in which groups I answer, and what was said. */
 
-const OWN = 'Say that in our own chat, and not in a group.';
-
 export const groups = command({
   topic: 'trust',
   help: ['helps.groups'],
   parse: saying('groups', 'list groups', 'show groups', 'my groups'),
   mayAnswer: true,
-  ownersOnly: () => 'Only the owner sees my groups.',
-  run: async (_, { tx, config, shared }) => {
-    if (shared) return OWN;
-    const found = await listedGroups(tx.now, config);
-    if (found.length === 0) return 'I am in no group yet. Add me to one, and I tell you here.';
+  ownersOnly: () => 'owner.groups',
+  run: async (_, { tx, config, shared, say }) => {
+    if (shared) return say('own.chat');
+    const found = await listedGroups(tx.now, config, null, say);
+    if (found.length === 0) return say('groups.none');
     return found.map(({ line }) => line).join('\n');
   },
 });
@@ -34,11 +32,11 @@ export const answerIn = command({
   mayContinue: true,
   mayAnswer: true,
   run: async ({ group }, context) => {
-    const { tx, text, owned, shared } = context;
+    const { tx, text, owned, shared, say } = context;
     const known = namedPlaces(await listGroups(tx.now), group);
     if (known.length === 0) return null;
-    if (!owned) return 'Only the owner says where I answer.';
-    return shared ? OWN : toolTurn(context, text.trim().startsWith('/') ? text.trim() : `/${text.trim()}`);
+    if (!owned) return say('owner.answerIn');
+    return shared ? say('own.chat') : toolTurn(context, text.trim().startsWith('/') ? text.trim() : `/${text.trim()}`);
   },
 });
 
@@ -57,14 +55,13 @@ export const exportChat = command({
   parse: parseExport,
   mayAnswer: true,
   mayContinue: true,
-  run: async ({ chat }, { tx, config, inboxId, owned, shared }) => {
+  run: async ({ chat }, { tx, config, inboxId, owned, shared, say }) => {
     const [place, ...others] = chat === null ? [] : namedPlaces(await listPlaces(tx.now), chat);
     // "export the table as a file" is about something else
     if (chat !== null && !place) return null;
-    if (!owned) return 'Only the owner exports what was said.';
-    if (chat !== null && (shared || !(await isMainChat(tx.now, tx.chatId, config)))) return OWN;
-    if (others.length > 0)
-      return `Several chats are called so. Name the channel, too: \`export ${place!.name} (Telegram)\`.`;
+    if (!owned) return say('owner.export');
+    if (chat !== null && (shared || !(await isMainChat(tx.now, tx.chatId, config)))) return say('own.chat');
+    if (others.length > 0) return say('export.several', { name: place!.name });
     const { preferences } = await chosenIn(tx.now, tx.chatId);
     const zone = preferences.timeZone ?? config.FETCH_TIME_ZONE;
     const text = await logInMarkdown(tx.now, place?.chatId ?? tx.chatId, place?.name ?? 'Conversation', zone);
@@ -79,6 +76,6 @@ export const exportChat = command({
       text: null,
     } as const;
     await saveAttachment(tx.now, { id, threadId: tx.threadId, ...file });
-    return `Here it is.\n\n![conversation.md](attachment:${id})`;
+    return `${say('export.here')}\n\n![conversation.md](attachment:${id})`;
   },
 });

@@ -4,6 +4,7 @@ import type { Config } from '../../../config.ts';
 import { isTooLong } from '../../../domain/chat/words/commands.ts';
 import { inline } from '../../../domain/text/foreign-text.ts';
 import { nearest } from '../../../domain/text/nearest.ts';
+import type { Say } from '../../../domain/texts/say.ts';
 import { choose, chosenIn } from '../../../store/chats/preferences.ts';
 import { latestModel } from '../../../store/turns/steps/steps.ts';
 import { type CommandContext, command, saying } from './command.ts';
@@ -27,44 +28,41 @@ export const model = command({
     'what model are you',
   ),
   mayAnswer: true,
-  run: async (_, { tx, config }) => {
+  run: async (_, { tx, config, say }) => {
     const { preferences } = await chosenIn(tx.now, tx.chatId);
     const latest = await latestModel(tx.now, tx.threadId);
     return [
-      ...usualLines(config, preferences.model),
-      ...(latest === null ? [] : [`The latest answer in this conversation is by ${latest}.`]),
-      ...offerLines(await offers(config)),
+      ...usualLines(config, preferences.model, say),
+      ...(latest === null ? [] : [say('model.latest', { name: latest })]),
+      ...offerLines(await offers(config), say),
     ].join('\n');
   },
 });
 
-function usualLines(config: Config, chosen: string | undefined): string[] {
+function usualLines(config: Config, chosen: string | undefined, say: Say): string[] {
   const endpoint = endpointOf(config);
-  if (!endpoint)
-    return [
-      'The built-in practice model answers, because no real one is set up. Put in a key on my page, under Settings, Model.',
-    ];
-  const second = config.FETCH_FALLBACK_MODEL ? [`${config.FETCH_FALLBACK_MODEL} takes over when it fails.`] : [];
-  const which = chosen
-    ? `${chosen} of ${new URL(endpoint.baseUrl).host} answers in this chat`
-    : `${config.AGENT_MODEL ?? 'The usual model'} of ${new URL(endpoint.baseUrl).host} answers`;
+  if (!endpoint) return [say('model.practice')];
+  const { host } = new URL(endpoint.baseUrl);
+  const { FETCH_FALLBACK_MODEL: second } = config;
   return [
-    `${which}. ${chosen ? '`model default` takes the usual one again.' : 'Another one is chosen on my page, under Settings, Model.'}`,
-    ...second,
+    chosen
+      ? say('model.here', { name: chosen, host })
+      : say('model.usual', { name: config.AGENT_MODEL ?? say('model.theUsual'), host }),
+    ...(second ? [say('model.second', { name: second })] : []),
   ];
 }
 
-function offerLines(found: Offer[] | null): string[] {
+function offerLines(found: Offer[] | null, say: Say): string[] {
   if (found === null) return [];
-  if (found.length === 0) return ['The endpoint lists no models.'];
-  const more = found.length > SHOWN ? [`and ${found.length - SHOWN} more; \`model NAME\` takes any of them`] : [];
-  return ['There are:', ...found.slice(0, SHOWN).map(offerLine), ...more];
+  if (found.length === 0) return [say('model.none')];
+  const more = found.length > SHOWN ? [say('model.more', { count: found.length - SHOWN })] : [];
+  return [say('model.thereAre'), ...found.slice(0, SHOWN).map((offer) => offerLine(offer, say)), ...more];
 }
 
-function offerLine({ name, tools, price }: Offer): string {
+function offerLine({ name, tools, price }: Offer, say: Say): string {
   const facts = [
-    ...(tools === false ? ['calls no tools'] : []),
-    ...(price ? [`$${price.input} in, $${price.output} out per million tokens`] : []),
+    ...(tools === false ? [say('model.noTools')] : []),
+    ...(price ? [say('model.price', { input: `$${price.input}`, output: `$${price.output}` })] : []),
   ];
   return `- ${inline(name, 120)}${facts.length > 0 ? `: ${facts.join(', ')}` : ''}`;
 }
@@ -95,28 +93,29 @@ export const chooseModel = command({
   run: (chosen, context) => take(chosen, context),
 });
 
-async function take({ name, certain }: Chosen, { tx, config, owned }: CommandContext): Promise<string | null> {
+async function take({ name, certain }: Chosen, { tx, config, owned, say }: CommandContext): Promise<string | null> {
   if (name.toLowerCase() === 'default') {
-    if (!owned) return 'Only the owner chooses the model.';
+    if (!owned) return say('owner.model');
     await choose(tx.now, tx.chatId, { model: null });
-    return `${config.AGENT_MODEL ?? 'The usual model'} answers in this chat again.`;
+    return say('model.again', { name: config.AGENT_MODEL ?? say('model.theUsual') });
   }
   const found = await offers(config);
   const meant = found && offerNamed(found, name);
   // "model trains" is about something else; a name has a figure or a sign in it
   if (!meant && !certain && !/[\d/:]/.test(name)) return null;
-  if (!owned) return 'Only the owner chooses the model.';
+  if (!owned) return say('owner.model');
   if (found && !meant) {
     const near = nearest(
       name,
       found.map((offer) => offer.name),
     );
-    return `The endpoint has no model ${name}.${near.length > 0 ? ` Do you mean ${near.map((each) => inline(each, 120)).join(' or ')}?` : ''}`;
+    const either = new Intl.ListFormat(say.locale, { type: 'disjunction' });
+    const names = either.format(near.map((each) => inline(each, 120)));
+    return say('model.unknown', { name }) + (near.length > 0 ? say('model.near', { names }) : '');
   }
   const taken = meant?.name ?? name;
   await choose(tx.now, tx.chatId, { model: taken });
-  const warning = meant?.tools === false ? ' It calls no tools, so it can only talk.' : '';
-  return `${taken} answers in this chat from the next step on.${warning}`;
+  return say('model.taken', { name: taken }) + (meant?.tools === false ? say('model.onlyTalks') : '');
 }
 
 /** By its whole name, or by the end of it that only one has: `gpt-5-mini` for `openai/gpt-5-mini`. */

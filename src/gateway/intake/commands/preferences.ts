@@ -1,5 +1,6 @@
 import { preferencesText } from '../../../domain/chat/preferences.ts';
-import { parseSignOff, SIGN_FORM, type SignOrder, signature, signText } from '../../../domain/chat/words/sign-off.ts';
+import { parseSignOff, type SignOrder, signature } from '../../../domain/chat/words/sign-off.ts';
+import type { Say } from '../../../domain/texts/say.ts';
 import { chosenIn } from '../../../store/chats/preferences.ts';
 import { gitIdentity, setSignature, signatureOf } from '../../../store/kennel/workspaces/signatures.ts';
 import type { Tx } from '../../../store/postgres/database.ts';
@@ -21,29 +22,29 @@ export const signCommand = command({
   topic: 'tasks',
   help: ['helps.sign'],
   parse: parseSignOff,
-  run: (order, { tx, owned, shared }) => signOff(tx.now, order, { chatId: tx.chatId, owned, shared }),
+  run: (order, { tx, owned, shared, say }) => signOff(tx.now, order, { chatId: tx.chatId, owned, shared, say }),
 });
 
 /** Returns what the person is told. */
 async function signOff(
   tx: Tx,
   order: SignOrder,
-  at: { chatId: string; owned: boolean; shared: boolean },
+  at: { chatId: string; owned: boolean; shared: boolean; say: Say },
 ): Promise<string> {
+  const { say } = at;
   if (order === 'who') {
     const now = await signatureOf(tx, at.chatId);
-    return `Commits are by ${now ? signature(now) : 'Fetch'}. Change it with ${SIGN_FORM}.`;
+    return say('sign.who', { name: now ? signature(now) : 'Fetch' });
   }
-  if ('problem' in order) return order.problem;
-  if (at.shared && !at.owned) return 'In a group only the owner says who the commits are by.';
-  const by = order.as === 'me' ? await ownIdentity(tx, at.owned) : order.as;
+  if ('problem' in order) return say(order.problem);
+  if (at.shared && !at.owned) return say('owner.sign');
+  const by = order.as === 'me' ? await ownIdentity(tx, at) : order.as;
   if (typeof by === 'string') return by;
   await setSignature(tx, at.chatId, by);
-  return signText(by);
+  return by ? say('sign.by', { name: signature(by) }) : say('sign.fetch');
 }
 
 /** What git on the machine says about its owner, or why that does not help. */
-async function ownIdentity(tx: Tx, owned: boolean) {
-  if (!owned) return `I do not know your name and address: say ${SIGN_FORM}.`;
-  return (await gitIdentity(tx)) ?? `Git on this machine has no name for you: say ${SIGN_FORM}.`;
+async function ownIdentity(tx: Tx, { owned, say }: { owned: boolean; say: Say }) {
+  return owned ? ((await gitIdentity(tx)) ?? say('sign.noGit')) : say('sign.unknown');
 }

@@ -3,11 +3,12 @@ import type { Identity } from '../../../contracts/decision.ts';
 import { parseEgress } from '../../../domain/chat/words/commands.ts';
 import { parseCheck, parseProfile } from '../../../domain/chat/words/profile-words.ts';
 import { mayTrust } from '../../../domain/consent/policy.ts';
-import { commandsOf, DONE_AS, profileText } from '../../../domain/tasks/checks/project-profile.ts';
+import { commandsOf, profileText } from '../../../domain/tasks/checks/project-profile.ts';
 import { shownHost } from '../../../domain/tasks/egress.ts';
 import { findName } from '../../../domain/tasks/workspace-names.ts';
 import { inline } from '../../../domain/text/foreign-text.ts';
-import { suggestion } from '../../../domain/text/nearest.ts';
+import { nearest } from '../../../domain/text/nearest.ts';
+import type { Say } from '../../../domain/texts/say.ts';
 import { groupOfChat } from '../../../store/chats/groups.ts';
 import { listShares } from '../../../store/chats/shares.ts';
 import { channelOfChat } from '../../../store/chats/threads/threads.ts';
@@ -26,6 +27,8 @@ import { openQuestions } from '../../../store/turns/questions/questions.ts';
 import { type CommandContext, command, saying } from './command.ts';
 
 /** The workspaces, which people call projects. */
+
+const NAMES_LISTED = 20;
 
 export const projects = command({
   topic: 'tasks',
@@ -58,23 +61,33 @@ export const project = command({
     return name === undefined ? null : { name, certain: text.trim().startsWith('/') };
   },
   mayAnswer: true,
-  run: async ({ name, certain }, { tx, by, config }) => {
+  run: async ({ name, certain }, { tx, by, config, say }) => {
     const rows = await reachable(tx.now, tx.chatId, by);
     const names = [...new Set(rows.map((row) => row.name))];
     const found = findName(name, names);
     // "project management" is about something else
     if (found === null)
-      return certain ? `There is no project ${name}.${suggestion(name, names)} Say \`projects\` to see them.` : null;
+      return certain ? say('projects.unknown', { name, suggestion: suggestionIn(name, names, say) }) : null;
     const places = rows.filter((row) => row.name === found);
     const row = places.find(({ host }) => host === config.FETCH_KENNEL_HOST) ?? places[0]!;
     await selectWorkspace(tx.now, tx.chatId, row);
     const known = await projectProfile(tx.now, { host: row.host, workspace: found });
     return [
-      `${found} is the active project now${places.length > 1 ? `, on the host ${row.host}` : ''}: what you ask for is done there.`,
-      ...(row.profile || known.checked ? [profileText(found, commandsOf(row.profile, known), known)] : []),
+      places.length > 1
+        ? say('projects.chosenOn', { name: found, host: row.host })
+        : say('projects.chosen', { name: found }),
+      ...(row.profile || known.checked ? [profileText(found, commandsOf(row.profile, known), known, say)] : []),
     ].join('\n');
   },
 });
+
+/** Names that may be meant, or all of a few. */
+function suggestionIn(wanted: string, names: readonly string[], say: Say): string {
+  const near = nearest(wanted, names);
+  const either = new Intl.ListFormat(say.locale, { type: 'disjunction' });
+  if (near.length > 0) return say('projects.near', { names: either.format(near) });
+  return names.length > 0 && names.length <= NAMES_LISTED ? say('projects.thereIs', { names: names.join(', ') }) : '';
+}
 
 /** The project of this name that this person may use, on this machine where it is there; null for another word. */
 async function projectNamed(
@@ -91,20 +104,23 @@ export const profileCommand = command({
   topic: 'tasks',
   help: ['helps.profile'],
   parse: parseProfile,
-  ownersOnly: () => 'Only the owner says how a project is worked on.',
+  ownersOnly: () => 'owner.profile',
   run: async ({ name, part, command: line }, context) => {
     const row = await projectNamed(context, name);
     // a sentence about something else
     if (!row) return null;
-    const { now } = context.tx;
-    const at = { host: row.host, workspace: row.name };
+    const { tx, say } = context;
+    const { now } = tx;
+    const workspace = row.name;
+    const at = { host: row.host, workspace };
     const { said } = await projectProfile(now, at);
-    if (line === null && said[part] === undefined)
-      return `You have not said how ${row.name} is ${DONE_AS[part]}. Its files say it.`;
+    if (line === null && said[part] === undefined) return say('profile.notSaid', { workspace, part });
     await sayPart(now, at, part, line);
     const after = commandsOf(row.profile, { said: {} })[part];
-    if (line !== null) return `From now on, ${row.name} is ${DONE_AS[part]} by \`${inline(line, 300)}\`.`;
-    return `That is forgotten. ${after === undefined ? `How ${row.name} is ${DONE_AS[part]} is not known now.` : `Its files say \`${inline(after, 300)}\`.`}`;
+    if (line !== null) return say('profile.said', { workspace, part, command: inline(line, 300) });
+    return after === undefined
+      ? say('profile.forgottenAll', { workspace, part })
+      : say('profile.forgotten', { command: inline(after, 300) });
   },
 });
 
@@ -112,22 +128,22 @@ export const checkCommand = command({
   topic: 'tasks',
   help: ['helps.check'],
   parse: parseCheck,
-  ownersOnly: () => 'Only the owner has a project installed and tested.',
+  ownersOnly: () => 'owner.check',
   run: async ({ name }, context) => {
     const row = await projectNamed(context, name);
     if (!row) return null;
-    const { tx, config, inboxId } = context;
-    const at = { host: row.host, workspace: row.name };
+    const { tx, config, inboxId, say } = context;
+    const workspace = row.name;
+    const at = { host: row.host, workspace };
     const { asked } = await projectProfile(tx.now, at);
     const open = (await openQuestions(tx.now, tx.threadId)).find(({ id }) => id === asked?.questionId);
-    if (open) return `That waits for your answer:\n${open.prompt}`;
-    if ((await tasksIn(tx.now, row)).length > 0)
-      return `A task is at work in ${row.name}. Say \`check ${row.name}\` when it is over.`;
+    if (open) return `${say('check.open')}\n${open.prompt}`;
+    if ((await tasksIn(tx.now, row)).length > 0) return say('check.busy', { workspace });
     const channel = await channelOfChat(tx.now, tx.chatId);
     const check = { ...at, chatId: tx.chatId, channel, asks: true, round: roundOf(inboxId) };
     await keepWantedCheck(tx.now, at, { round: check.round, chatId: tx.chatId, at: tx.at.toISOString() });
     context.afterwards((temporal) => startBaseline(temporal, config, check));
-    return `I check ${row.name} on a copy, and write what I find.`;
+    return say('check.begun', { workspace });
   },
 });
 
@@ -146,18 +162,18 @@ export const egressCommand = command({
   topic: 'trust',
   help: ['helps.egress'],
   parse: parseEgress,
-  ownersOnly: ({ what }) => (what === 'remove' ? 'Only the owner takes back what tasks may reach.' : null),
-  run: async (order, { tx, config }) =>
+  ownersOnly: ({ what }) => (what === 'remove' ? 'owner.egress' : null),
+  run: async (order, { tx, config, say }) =>
     order.what === 'remove'
-      ? await remove(tx.now, tx.chatId, order)
-      : (await egressOfChat(tx.now, config, tx.chatId)).text,
+      ? await remove(tx.now, tx.chatId, order, say)
+      : (await egressOfChat(tx.now, config, tx.chatId, say)).text,
 });
 
-async function remove(tx: Tx, chatId: string, at: { host: string; port: number | null }): Promise<string> {
+async function remove(tx: Tx, chatId: string, at: { host: string; port: number | null }, say: Say): Promise<string> {
   const gone: string[] = [];
   for (const { host, name } of await workspacesOfChat(tx, chatId))
     gone.push(...(await revokeRules(tx, host, [name], at)));
   const shown = shownHost({ host: at.host, port: at.port ?? 443 });
-  if (gone.length === 0) return `There is no rule about ${shown} here. Say \`egress\` to see what there is.`;
-  return `The rule about ${shown} in ${gone.join(', ')} is gone. Open connections to it end now, and the next task that wants it asks you.`;
+  if (gone.length === 0) return say('egress.noRule', { host: shown });
+  return say('egress.removed', { host: shown, workspaces: gone.join(', ') });
 }

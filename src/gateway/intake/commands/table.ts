@@ -97,9 +97,10 @@ export async function runCommand(
 }
 
 async function run(each: Command, asked: unknown, context: CommandContext): Promise<Outcome> {
-  const { tx, text, owned } = context;
+  const { tx, text, owned, say } = context;
   const { mayAnswer } = each;
   if (mayAnswer && !text.trim().startsWith('/') && (await isAsked(tx.now, tx.threadId, mayAnswer === 'question')))
     return null;
-  return (!owned && each.ownersOnly?.(asked)) || (await each.run(asked, context));
+  const refused = owned ? null : each.ownersOnly?.(asked);
+  return refused ? say(refused) : await each.run(asked, context);
 }

@@ -64,7 +64,7 @@ export const apps = command({
   topic: 'tasks',
   help: ['helps.apps'],
   parse: parseApp,
-  ownersOnly: ({ action }) => (action === 'preview' ? 'Only the owner opens a preview.' : null),
+  ownersOnly: ({ action }) => (action === 'preview' ? 'owner.preview' : null),
   run: async (_, context) => toolTurn(context, context.text),
 });
 

@@ -33,17 +33,14 @@ export const rules = command({
   help: ['helps.rules'],
   parse: saying('rules'),
   mayAnswer: true,
-  run: async (_, { tx }) => {
+  run: async (_, { tx, say }) => {
     const kinds = await answersByKind(tx.now, tx.chatId, KINDS_LISTED);
-    if (kinds.length === 0) return 'I have not asked here about any action in a project yet.';
+    if (kinds.length === 0) return say('rules.none');
     const lines = kinds.map(
       ({ label, workspace, yes, no, allowed }) =>
-        `- ${label} in ${workspace}: ${yes} yes, ${no} no${allowed ? ', no question in judged mode' : ''}`,
+        `- ${say('rules.line', { what: label, workspace, yes, no })}${allowed ? say('rules.allowed') : ''}`,
     );
-    return [
-      ...lines,
-      ...(kinds.some(({ allowed }) => allowed) ? ['"ask again" takes back what is no question.'] : []),
-    ].join('\n');
+    return [...lines, ...(kinds.some(({ allowed }) => allowed) ? [say('rules.back')] : [])].join('\n');
   },
 });
 
@@ -64,7 +61,7 @@ export const plans = command({
   topic: 'tasks',
   help: ['helps.plans'],
   parse: parsePlanPreference,
-  ownersOnly: (wanted) => (wanted === 'on' ? null : 'Only the owner lets tasks begin without a plan.'),
+  ownersOnly: (wanted) => (wanted === 'on' ? null : 'owner.plan'),
   run: async (wanted, { tx, say }) => {
     await setPlanFirst(tx.now, tx.threadId, { on: true, off: false, auto: null }[wanted]);
     return say(`plans.${wanted}`);
@@ -75,14 +72,8 @@ export const plan = command({
   help: [],
   parse: saying('plan'),
   mayAnswer: true,
-  run: async (_, { tx }) => {
+  run: async (_, { tx, say }) => {
     const first = await planFirst(tx.now, tx.threadId);
-    const now =
-      first === null
-        ? 'Big coding tasks here begin'
-        : first
-          ? 'Each coding task here begins'
-          : 'No coding task here begins by itself';
-    return `${now} with a plan. \`plan: add a login page\` asks for one; \`plan on\`, \`plan off\` and \`plan auto\` change that.`;
+    return say('plans.now', { when: first === null ? 'big' : first ? 'all' : 'none' });
   },
 });

@@ -2,6 +2,7 @@ import type { Config } from '../../../config.ts';
 import { isTooLong, parseShare, phoneIn, plainWords, type ShareOrder } from '../../../domain/chat/words/commands.ts';
 import { membersOf } from '../../../domain/settings/shapes.ts';
 import { findName } from '../../../domain/tasks/workspace-names.ts';
+import type { Say } from '../../../domain/texts/say.ts';
 import { listShares, shareWorkspace, unshareWorkspace } from '../../../store/chats/shares.ts';
 import { listWorkspaces } from '../../../store/kennel/workspaces/workspaces.ts';
 import type { Tx } from '../../../store/postgres/database.ts';
@@ -42,31 +43,28 @@ export const trustedCommand = command({
   help: ['helps.trust', 'helps.trustTelegram'],
   parse: parseTrust,
   mayAnswer: true,
-  ownersOnly: () => 'Only the owner says who may write to me.',
-  run: async (order, { tx: { now }, config, shared }) => {
+  ownersOnly: () => 'owner.trusted',
+  run: async (order, { tx: { now }, config, shared, say }) => {
     // numbers of people do not belong into a group
-    if (shared) return 'Say that in our own chat, and not in a group.';
+    if (shared) return say('own.chat');
     if (order.what === 'list')
-      return listText(trustedBySetting(config), await trustedPhones(now), await telegramPeople(now));
-    if (order.what === 'invite') return await invitation(now, config, 'trusted');
+      return listText(trustedBySetting(config), await trustedPhones(now), await telegramPeople(now), say);
+    if (order.what === 'invite') return await invitation(now, config, 'trusted', say);
     if (order.what === 'remove telegram')
       return (await distrustNamed(now, order.name)) > 0
-        ? `What ${order.name} writes on Telegram is ignored from now on.`
-        : `Nobody on Telegram whom you trust is called ${order.name}.`;
+        ? say('trusted.ignored', { name: order.name })
+        : say('trusted.noName', { name: order.name });
     const { what, phone } = order;
     const set = trustedBySetting(config).includes(phone);
     if (what === 'remove') {
-      if (set) return `+${phone} is trusted in the settings of the machine that I run on. Take the number out there.`;
-      return (await distrustPhone(now, phone))
-        ? `What +${phone} writes is ignored from now on.`
-        : `+${phone} was not trusted.`;
+      if (set) return say('trusted.bySetting', { phone });
+      return say((await distrustPhone(now, phone)) ? 'trusted.removed' : 'trusted.wasNot', { phone });
     }
     // also the way to say that the person with the number has a new account
     await releaseNumber(now, phone);
-    if (membersOf(config.OWNER_PHONE_NUMBER ?? '').includes(phone))
-      return `+${phone} is your own number. Who writes from it next is taken for you.`;
+    if (membersOf(config.OWNER_PHONE_NUMBER ?? '').includes(phone)) return say('trusted.own', { phone });
     if (!set) await trustPhone(now, phone);
-    return `+${phone} may write to me on WhatsApp, and reaches only the projects that you share: \`share demo with +${phone}\`.`;
+    return say('trusted.added', { phone });
   },
 });
 
@@ -74,14 +72,19 @@ export const trustedCommand = command({
 export const trustedBySetting = ({ TRUSTED_PHONE_NUMBERS }: Pick<Config, 'TRUSTED_PHONE_NUMBERS'>): string[] =>
   membersOf(TRUSTED_PHONE_NUMBERS ?? '');
 
-function listText(set: readonly string[], told: readonly string[], telegram: readonly TelegramPerson[]): string {
+function listText(
+  set: readonly string[],
+  told: readonly string[],
+  telegram: readonly TelegramPerson[],
+  say: Say,
+): string {
   const lines = [
     ...set.map((phone) => `- +${phone} (TRUSTED_PHONE_NUMBERS)`),
     ...told.filter((phone) => !set.includes(phone)).map((phone) => `- +${phone}`),
     ...telegram.filter(({ role }) => role === 'trusted').map(({ name }) => `- ${name} (Telegram)`),
   ];
-  if (lines.length === 0) return 'Only you may write to me. `trust add +49 170 1234567` lets somebody else.';
-  return ['You, and:', ...lines].join('\n');
+  if (lines.length === 0) return say('trusted.nobody');
+  return [say('trusted.list'), ...lines].join('\n');
 }
 
 /** The way into the owner's own chat on Telegram. */
@@ -89,9 +92,9 @@ export const telegramCommand = command({
   help: ['helps.telegram'],
   parse: saying('telegram', 'pair telegram', 'connect telegram'),
   mayAnswer: true,
-  ownersOnly: () => 'Only the owner connects Telegram.',
-  run: async (_, { tx: { now }, config, shared }) =>
-    shared ? 'Say that in our own chat, and not in a group.' : await invitation(now, config, 'owner'),
+  ownersOnly: () => 'owner.telegram',
+  run: async (_, { tx: { now }, config, shared, say }) =>
+    shared ? say('own.chat') : await invitation(now, config, 'owner', say),
 });
 
 /** A link that makes whoever opens it first the owner, or a person who may write. */
@@ -99,27 +102,28 @@ async function invitation(
   tx: Tx,
   { FETCH_TELEGRAM_TOKEN }: Pick<Config, 'FETCH_TELEGRAM_TOKEN'>,
   role: TelegramPerson['role'],
+  say: Say,
 ): Promise<string> {
-  if (!FETCH_TELEGRAM_TOKEN)
-    return 'Telegram is not set up. Write to @BotFather on Telegram, say /newbot, put the token in on my page, under Settings, and start me again.';
+  if (!FETCH_TELEGRAM_TOKEN) return say('telegram.notSetUp');
   const bot = await currentBot(tx);
-  if (!bot?.username) return `Telegram is not connected yet. ${bot?.problem ?? 'Try again in a moment.'}`;
+  if (!bot?.username) return say('telegram.notConnected', { why: bot?.problem ?? say('telegram.moment') });
   const link = `https://t.me/${bot.username}?start=${await newCode(tx, role)}`;
-  const whose = role === 'owner' ? 'Open this on your phone' : 'Send this to the person whom you trust';
-  return `${whose}, and press Start:\n${link}\nIt works once, within ${CODE_MINUTES} minutes. Whoever opens it first ${role === 'owner' ? 'is taken for you' : 'may write to me'}.`;
+  return say(role === 'owner' ? 'telegram.ownLink' : 'telegram.otherLink', { link, count: CODE_MINUTES });
 }
 
 export const shareCommand = command({
   topic: 'trust',
   help: ['helps.share'],
   parse: (text) => parseShare(text) ?? parseNamedShare(text),
-  ownersOnly: () => 'Only the owner shares workspaces.',
-  run: async (order, { tx, config }) => {
-    if (!('name' in order)) return await share(tx.now, config, order);
+  ownersOnly: () => 'owner.share',
+  run: async (order, { tx, config, say }) => {
+    if (!('name' in order)) return await share(tx.now, config, order, { say });
     const { name, ...rest } = order;
     const person = (await telegramPeople(tx.now)).find((each) => each.name.toLowerCase() === name.toLowerCase());
     // a sentence about somebody else
-    return person ? await share(tx.now, config, { ...rest, person: telegramId(person.user_id) }, person.name) : null;
+    return person
+      ? await share(tx.now, config, { ...rest, person: telegramId(person.user_id) }, { onTelegram: person.name, say })
+      : null;
   },
 });
 
@@ -138,29 +142,31 @@ async function share(
   tx: Tx,
   config: Pick<Config, 'TRUSTED_PHONE_NUMBERS'>,
   order: ShareOrder,
-  onTelegram: string | null = null,
+  { onTelegram = null, say }: { onTelegram?: string | null; say: Say },
 ): Promise<string> {
   if (order.what === 'list') {
     const shares = await listShares(tx);
     const people = new Map((await telegramPeople(tx)).map(({ user_id, name }) => [telegramId(user_id), name]));
     return shares.length === 0
-      ? 'No workspace is shared.'
+      ? say('share.none')
       : shares.map(({ workspace, person }) => `${workspace}: ${people.get(person) ?? `+${person}`}`).join('\n');
   }
   const { person } = order;
   const who = onTelegram ?? `+${person}`;
   if (order.what === 'unshare') {
     const gone = await unshareWorkspace(tx, order.workspace, person);
-    return gone
-      ? `${order.workspace} is no longer shared with ${who}.`
-      : `${order.workspace} was not shared with ${who}.`;
+    return say(gone ? 'share.ended' : 'share.wasNot', { workspace: order.workspace, who });
   }
   if (onTelegram === null && !trustedBySetting(config).includes(person) && !(await trustedPhones(tx)).includes(person))
-    return `+${person} may not write to me. Say \`trust add +${person}\` first; then share again.`;
+    return say('share.mayNot', { person });
   const names = [...new Set((await listWorkspaces(tx)).map(({ name }) => name))];
   const workspace = findName(order.workspace, names);
   if (workspace === null)
-    return `There is no workspace ${order.workspace}. There ${names.length === 1 ? 'is' : 'are'}: ${names.join(', ') || 'none'}.`;
+    return say('share.unknown', {
+      name: order.workspace,
+      count: names.length,
+      names: names.join(', ') || say('share.noNames'),
+    });
   await shareWorkspace(tx, workspace, person);
-  return `${workspace} is shared with ${who}: what they ask for may read and change it. "unshare ${workspace} with ${who}" takes that back.`;
+  return say('share.done', { workspace, who });
 }

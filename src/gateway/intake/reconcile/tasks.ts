@@ -6,6 +6,7 @@ import { arrivalSignal, CODING_TASK, decidedSignal, orderedSignal } from '../../
 import type { TaskInput } from '../../../contracts/task.ts';
 import { shipmentInputOf } from '../../../domain/shipping/input.ts';
 import { taskPage } from '../../../domain/tasks/page.ts';
+import { english } from '../../../domain/texts/say.ts';
 import { MINUTE } from '../../../domain/time.ts';
 import { cut } from '../../../store/chats/ids.ts';
 import { channelOfChat } from '../../../store/chats/threads/threads.ts';
@@ -107,7 +108,7 @@ async function endOf(temporal: Client, task: TaskWithQuestion): Promise<NonNulla
       : 'failed';
   return {
     state,
-    reason: 'It had ended before my records were restored to an earlier time; this is what is left of it.',
+    reason: english('why.restored'),
   };
 }
 

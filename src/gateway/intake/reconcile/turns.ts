@@ -1,3 +1,4 @@
+import { english } from '../../../domain/texts/say.ts';
 import { unmarkSignalled } from '../../../store/chats/messages/inbox.ts';
 import type { Db } from '../../../store/postgres/database.ts';
 import type { OpenTurn } from '../../../store/routines/reconcile.ts';
@@ -5,8 +6,7 @@ import { finishTurn } from '../../../store/turns/finish.ts';
 import { signalId } from '../signal.ts';
 import { type Holdings, isUnknownQuestion } from './holdings.ts';
 
-const PUT_BACK =
-  'My records were restored to an earlier time while I worked on this. They no longer have what I did since then: check it before you ask again.';
+const PUT_BACK = english('failed.restored');
 
 /**
  * A turn that is open in the store must be run or queued by its conversation, which must also know answers and stops.

@@ -1,6 +1,8 @@
 import { sql } from 'kysely';
 import type { BaselineInput, ProjectLook, WhyUnchecked } from '../../../contracts/baseline.ts';
 import { type AskedCheck, uncheckedText } from '../../../domain/tasks/checks/project-profile.ts';
+import type { Told } from '../../../domain/texts/say.ts';
+import { sayTo } from '../../chats/preferences.ts';
 import type { Db } from '../../postgres/database.ts';
 import { recordNotice } from '../../turns/complete-turn.ts';
 import { isAllowed } from '../../turns/questions/questions.ts';
@@ -17,7 +19,7 @@ const sourceOf = ({ workspace }: Pick<BaselineInput, 'workspace'>) =>
 export async function askToCheck(
   db: Db,
   input: BaselineInput,
-  asked: { prompt: string; evidence?: string; quotes: boolean } & Omit<AskedCheck, 'questionId'>,
+  asked: { prompt: Told; evidence?: string; quotes: boolean } & Omit<AskedCheck, 'questionId'>,
 ): Promise<Extract<ProjectLook, { what: 'asked' }> | null> {
   const { baselineId, round, chatId, host, workspace } = input;
   const { prompt, evidence, quotes, registries, environment } = asked;
@@ -26,7 +28,7 @@ export async function askToCheck(
     id,
     chatId,
     kind: 'approval' as const,
-    prompt,
+    prompt: prompt(await sayTo(db, chatId)),
     evidence,
     sources: quotes ? [sourceOf(input)] : [],
     tool: { name: 'check', input: { workspace } },
@@ -83,13 +85,13 @@ export async function withdrawCheck(db: Db, at: Pick<BaselineInput, 'host' | 'wo
 export async function tellOfCheck(
   db: Db,
   input: Pick<BaselineInput, 'baselineId' | 'round' | 'chatId' | 'workspace'>,
-  { text, quotes }: { text: string; quotes: boolean },
+  { text, quotes }: { text: Told; quotes: boolean },
 ): Promise<string> {
   const outboxId = `out_${input.baselineId}_${input.round}`;
   await recordNotice(db, {
     chatId: input.chatId,
     outboxId,
-    text,
+    text: text(await sayTo(db, input.chatId)),
     kind: 'notice',
     ...(quotes && { sources: [sourceOf(input)] }),
     unasked: 'task',
@@ -113,7 +115,10 @@ export async function tellUnchecked(db: Db, { asks, ...input }: BaselineInput & 
       .executeTakeFirst();
     if (question?.state !== 'answered') return null;
   }
-  return await tellOfCheck(db, input, { text: uncheckedText(input.workspace, input.why), quotes: false });
+  return await tellOfCheck(db, input, {
+    text: (say) => uncheckedText(input.workspace, input.why, say),
+    quotes: false,
+  });
 }
 
 /** A check whose question is open, or was answered with a yes that nothing was made of yet. */

@@ -138,9 +138,10 @@ export async function askForEnvironment(
         ...answer,
         decided: known.state !== 'answered' ? 'expired' : known.decision === 'allow' ? 'allow' : 'deny',
       };
-    const prompt = `May ${inline(asked.file)} of ${task.workspace} bring its own image or commands? A Dockerfile is built with the network of this machine; commands run in the container of the task. With a no the task works with our image.`;
+    const say = await sayTo(now, task.chat_id);
+    const prompt = say('setup.environment', { file: inline(asked.file), workspace: task.workspace });
     const asks = await openedNow(tx, quotedEvidence(asked.text));
-    const body = approvalText({ ...asks, prompt }, await sayTo(now, task.chat_id));
+    const body = approvalText({ ...asks, prompt }, say);
     await showQuestion(tx, task, questionId, body);
     await insertQuestion(tx, task, { id: questionId, kind: 'approval', prompt, ...asks });
     tx.append(approvalOfTask(task, { questionId, body, asks }));

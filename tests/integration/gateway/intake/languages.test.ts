@@ -95,3 +95,50 @@ it('what is asked about preferences, and what they are, is in Hindi', async () =
   expect(await decisionOf(id)).toBe('deny');
   expect(await told(thread, 'preferences')).toMatch(/^विस्तार: सामान्य\nभाषा: हर संदेश की अपनी\n/);
 });
+
+it('projects, and what tasks may reach, are told in Portuguese', async () => {
+  const thread = await app.thread();
+  await told(thread, 'Olá!');
+  expect(await told(thread, '/project nowhere')).toMatch(/^Não há nenhum projeto nowhere\./);
+  expect(await told(thread, 'egress')).toMatch(/^Este chat ainda não tem projeto\./);
+  expect(await told(thread, 'egress remove example.com')).toBe(
+    'Não há nenhuma regra sobre example.com aqui. Diga `egress` para ver o que há.',
+  );
+});
+
+it('who may write, models, groups, rules, plans and names of commits are told in German', async () => {
+  const thread = await app.thread();
+  await told(thread, 'Guten Tag');
+  const said: Array<[string, RegExp]> = [
+    ['trust list', /^Nur du darfst mir schreiben\. `trust add \+49 170 1234567` erlaubt es jemand anderem\.$/],
+    ['trust add telegram', /^Telegram ist nicht eingerichtet\./],
+    ['shares', /^Kein Projekt ist geteilt\.$/],
+    [
+      'share nowhere with +49 170 1234567',
+      /^\+491701234567 darf mir nicht schreiben\. Schreib erst `trust add \+491701234567`/,
+    ],
+    ['groups', /^Ich bin noch in keiner Gruppe\./],
+    ['rules', /^Ich habe hier noch nach keiner Aktion in einem Projekt gefragt\.$/],
+    ['plan', /^Große Programmieraufgaben beginnen hier mit einem Plan\. `plan: add a login page` verlangt einen;/],
+    ['judged', /^Ab jetzt frage ich vor Gefährlichem\. Antworte „always for this project“, und ich tue dort dasselbe/],
+    [
+      'sign as Ada Lovelace <ada@example.com>',
+      /^Commits sind ab jetzt von Ada Lovelace <ada@example\.com>, mit Unterschrift\./,
+    ],
+    ['sign', /^Commits sind von Ada Lovelace <ada@example\.com>\. Ändere das mit /],
+    ['version', /^Fetch \d\S*, auf Node v\d/],
+  ];
+  for (const [words, answer] of said) expect(await told(thread, words), words).toMatch(answer);
+  expect(await told(thread, 'model')).not.toMatch(/\b(?:answers|There are|calls no tools|latest)\b/);
+});
+
+it('what the owner has brought along, and commands that are tools, are told in French', async () => {
+  const thread = await app.thread();
+  await told(thread, 'Bonjour');
+  expect(await told(thread, 'tools')).toMatch(/^Tu n’as rien apporté\./);
+  expect(await told(thread, 'tools show nothing')).toBe('Je ne connais pas nothing. `tools` liste ce qu’il y a.');
+  const { turn_id: turn } = await app.say(thread, 'ship status');
+  await app.ended(thread, turn!);
+  const said = (await app.detail(thread)).items.findLast((item) => item.kind === 'agent_message');
+  expect(said?.detail).toMatch(/^Aucun jeton GitHub n’est configuré, .* git commit commite sans pousser\.$/);
+});

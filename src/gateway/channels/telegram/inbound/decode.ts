@@ -2,7 +2,7 @@ import type { CallbackQuery, Message, MessageEntity, MessageReactionUpdated, Upd
 import type { NewUpdate } from '../../../../store/telegram/inbox.ts';
 import type { FileFacts } from '../../../intake/attachments.ts';
 import { sanitiseName, sanitiseText } from '../../../intake/sanitise.ts';
-import { isShared, shownIn } from './message-kinds.ts';
+import { isShared, shownIn, type Unread } from './message-kinds.ts';
 
 /** The kinds of updates that are requested. What is not in this list would not be read. */
 export const ALLOWED_UPDATES = ['message', 'edited_message', 'callback_query', 'my_chat_member', 'message_reaction'];
@@ -84,7 +84,7 @@ export interface Incoming {
   entities: readonly MessageEntity[];
   file: IncomingFile | null;
   /** what the person is told where nothing of it can be read */
-  unreadable: string | null;
+  unreadable: Unread | null;
   quoted: { text: string; messageId: number | null; fromUs: boolean; own: boolean } | null;
   ofOthers: 'forwarded' | 'from another bot' | 'shared' | null;
   at: Date;

@@ -1,5 +1,6 @@
 import type { Logger } from 'pino';
 import type { Config } from '../../../../config.ts';
+import type { Told } from '../../../../domain/texts/say.ts';
 import { attachmentId } from '../../../../store/chats/messages/attachments.ts';
 import type { Db } from '../../../../store/postgres/database.ts';
 import { beginUpdate, type WaitingUpdate } from '../../../../store/telegram/inbox.ts';
@@ -74,9 +75,9 @@ export class FileLoader {
   }
 }
 
-function problemText(problem: FileProblem, kind: IncomingFile['kind']): string {
-  const thing = { image: 'picture', audio: 'recording', video: 'video', document: 'file' }[kind];
-  if (problem === 'too_large')
-    return `That ${thing} is too large for me: Telegram lets a bot load up to ${MOST_BYTES / 1024 / 1024} MB.`;
-  return `I could not load that ${thing} from Telegram. Please send it again.`;
-}
+const problemText =
+  (problem: FileProblem, kind: IncomingFile['kind']): Told =>
+  (say) =>
+    problem === 'too_large'
+      ? say('file.tooLargeTelegram', { kind, most: MOST_BYTES / 1024 / 1024 })
+      : say('file.awayTelegram', { kind });

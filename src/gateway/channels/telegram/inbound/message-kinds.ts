@@ -2,7 +2,8 @@ import type { Checklist, Contact, Location, Message } from '@grammyjs/types';
 import { inline } from '../../../../domain/text/foreign-text.ts';
 
 /** What the model reads of a part of a message. `say`: the person is told this. Null: it says nothing. */
-type Shown = string | null | { say: string };
+type Shown = string | null | { say: Unread };
+export type Unread = 'kind.stories' | 'kind.paid' | 'kind.unknown';
 /** The parts that not every message can have. */
 type Part = Exclude<keyof Message, keyof Message.MediaMessage>;
 type Kinds = { [Kind in Part]-?: (part: NonNullable<Message[Kind]>) => Shown };
@@ -11,7 +12,6 @@ type Kinds = { [Kind in Part]-?: (part: NonNullable<Message[Kind]>) => Shown };
 const loaded = (): null => null;
 /** What changed in the chat, and what only an app or a shop makes use of. */
 const silent = (): null => null;
-const cannotOpen = (what: string) => () => ({ say: `I cannot open ${what}. Please send it as text or as a file.` });
 
 /** Longest piece of a line. */
 const PIECE = 300;
@@ -66,8 +66,8 @@ const KINDS: Kinds = {
   game: ({ title, description }) => line('game', title, description),
   invoice: ({ title, description, currency, total_amount }) =>
     line('invoice', title, description, `${total_amount} ${currency} in its smallest unit`),
-  story: cannotOpen('stories'),
-  paid_media: cannotOpen('paid media'),
+  story: () => ({ say: 'kind.stories' }),
+  paid_media: () => ({ say: 'kind.paid' }),
   gift: () => '[gift]',
   unique_gift: () => '[gift]',
   successful_payment: silent,
@@ -131,7 +131,6 @@ const SHARED = ['contact', 'venue', 'game', 'invoice', 'rich_message'] as const 
 
 export const isShared = (message: Message): boolean => SHARED.some((kind) => message[kind] !== undefined);
 
-const UNKNOWN_KIND = 'That is a kind of message that I cannot read. Please write it as text.';
 /** Fields that every kind of message can have; the Bot API's newest ones are seen as kinds. */
 const isKnown = (field: string): field is Part => Object.hasOwn(KINDS, field);
 
@@ -144,5 +143,5 @@ export function shownIn(message: Message): Shown {
     const shown = (KINDS[kind] as (part: unknown) => Shown)(message[kind]);
     if (shown !== null && shown !== '') return shown;
   }
-  return kinds.length === 0 && message.caption === undefined ? { say: UNKNOWN_KIND } : null;
+  return kinds.length === 0 && message.caption === undefined ? { say: 'kind.unknown' } : null;
 }

@@ -8,9 +8,11 @@ import { afterCall } from '../../../../domain/chat/trigger.ts';
 import { parseCommand } from '../../../../domain/chat/words/commands.ts';
 import { reactionText } from '../../../../domain/consent/reactions.ts';
 import { continued, quotation } from '../../../../domain/text/foreign-text.ts';
+import type { Say, Told } from '../../../../domain/texts/say.ts';
 import { HOUR, MINUTE } from '../../../../domain/time.ts';
 import { amendTalk, countMembers, type Group, groupAt, isAnswered, noteTalk } from '../../../../store/chats/groups.ts';
 import { wroteTurn } from '../../../../store/chats/messages/inbox.ts';
+import { sayTo } from '../../../../store/chats/preferences.ts';
 import { chatOfThread } from '../../../../store/chats/threads/threads.ts';
 import type { Db, Tx } from '../../../../store/postgres/database.ts';
 import { pair, type TelegramPerson, telegramId, telegramPerson } from '../../../../store/telegram/bots.ts';
@@ -54,10 +56,6 @@ const TOLD_FOR_MS = 10 * MINUTE;
 const FAILED_MS = 5_000;
 /** Times are whole seconds, so a message can have been written so much later than it says. */
 const SECOND = 1_000;
-const PAIRED = {
-  owner: 'This is your own chat with me now. Write what you want done, or say `help`.',
-  trusted: 'You may write to me from now on, and reach the projects that the owner shares. Say `help` to see how.',
-};
 
 /** Somebody who may write. `member`: in a registered group whose rule allows it. */
 type Writer = Pick<TelegramPerson, 'user_id'> & { role: TelegramPerson['role'] | 'member' };
@@ -134,7 +132,7 @@ export class TelegramSorter {
     const nothing = it.text === '' && !it.file && !it.unreadable;
     if (!person) return nothing ? { verdict: 'stranger' } : await this.talk(it, group, 'stranger');
     if (code !== undefined && person.role !== 'member')
-      return await this.respond(it.address, '/start', PAIRED[person.role], row);
+      return await this.respond(it.address, '/start', pairedText(person.role), row);
     if (nothing) return { verdict: 'empty' };
     const meant = meantForUs(
       it,
@@ -147,8 +145,9 @@ export class TelegramSorter {
     if (limited?.tell)
       await this.respond(it.address, '[many messages at once]', (say) => say('limit.burst'), row, 'limit');
     if (limited) return { until: limited.until };
-    if (it.unreadable && it.text === '' && !it.file)
-      return await this.respond(it.address, '[a message that could not be read]', it.unreadable, row);
+    const { unreadable } = it;
+    if (unreadable && it.text === '' && !it.file)
+      return await this.respond(it.address, '[a message that could not be read]', (say) => say(unreadable), row);
     await this.batch(row, it, person, meant);
     return null;
   }
@@ -215,7 +214,7 @@ export class TelegramSorter {
     const role = await db.transaction().execute(async (tx) => await pair(tx, code, user));
     if (!role) return false;
     log.info({ role }, 'somebody was paired with Telegram');
-    await this.respond(address, '/start', PAIRED[role], row);
+    await this.respond(address, '/start', pairedText(role), row);
     return true;
   }
 
@@ -369,7 +368,8 @@ export class TelegramSorter {
     if (person && (asked ? !asked.open : chat > 0))
       this.quietly('editMessageReplyMarkup', { chat_id: chat, message_id: messageId });
     if (!person || !answer) {
-      this.acknowledge(queryId, person ? 'That is settled.' : 'Only people who may write to me can answer that.');
+      const say = await this.sayAt(row.chat);
+      this.acknowledge(queryId, say(person ? 'press.settled' : 'press.stranger'));
       return { verdict: person ? 'press' : 'stranger' };
     }
     await this.answer(row, asked, answer, person);
@@ -410,6 +410,11 @@ export class TelegramSorter {
     this.quietly('answerCallbackQuery', { callback_query_id: queryId, text });
   }
 
+  private async sayAt(address: string): Promise<Say> {
+    const { db } = this.deps;
+    return await sayTo(db, await chatOfThread(db, await this.threadOf(address)));
+  }
+
   private quietly(method: string, params: object): void {
     this.deps.api
       .call(method, params)
@@ -442,6 +447,11 @@ export class TelegramSorter {
     return null;
   }
 }
+
+const pairedText =
+  (role: TelegramPerson['role']): Told =>
+  (say) =>
+    say(`paired.${role}`);
 
 const isOld = (at: Date): boolean => Date.now() - at.getTime() > OLD_AFTER_MS;
 

@@ -1,6 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Message } from '@grammyjs/types';
 import type { Logger } from 'pino';
+import { CATALOGUE, type Say, sayIn, type Told } from '../../../../domain/texts/say.ts';
 import { HOUR } from '../../../../domain/time.ts';
 import { dropOutgoing } from '../../../../store/chats/messages/outbox.ts';
 import {
@@ -38,12 +39,18 @@ const PROBE_AGAIN_MS = 2_000;
 const MOST_REFUSED = 3;
 /** Characters of a message whose arrival nobody can tell, as they are repeated. */
 const BEGINNING_CHARS = 120;
-const MAY_BE_TWICE = '(I may have asked this already.)\n\n';
 const MB = 1024 * 1024;
 /** Telegram's limit for files that a bot sends. */
 const MOST_SENT = 50 * MB;
-const NO_TOPIC = '(This was for a topic that is closed or deleted.)\n\n';
-const UNSURE = 'I do not know whether my last message reached you.';
+
+function inEveryLanguage(key: 'sent.unsure' | 'sent.twice'): string[] {
+  return Object.keys(CATALOGUE).map((language) => sayIn(language)(key));
+}
+
+/** The report of a message that may be lost begins so. */
+const UNSURE = inEveryLanguage('sent.unsure');
+/** So does a question that was sent once more. */
+const TWICE = inEveryLanguage('sent.twice');
 
 interface SenderDeps {
   db: Db;
@@ -220,7 +227,7 @@ export class TelegramSender implements ChannelSender {
       await this.abandon(row, `Telegram does not let me write to this chat: ${description}`);
       return false;
     }
-    const simpler = simplified(send, description);
+    const simpler = simplified(send, description, sayIn(row.language));
     if (simpler && send.attempts < MOST_REFUSED) {
       await requeueTelegramSend(db, send, simpler.content);
       return await this.sendPart(row, { ...send, ...simpler, attempts: send.attempts + 1, state: 'queued' });
@@ -236,21 +243,23 @@ export class TelegramSender implements ChannelSender {
     if (arrived !== null) return await markTelegramSent(db, send, arrived, new Date());
     log.warn({ outboxId: row.id, part: send.part }, 'nobody can tell whether a Telegram message arrived');
     const content = send.content as Part;
-    if (send.questionId !== null && content.kind === 'text' && !content.text.startsWith(MAY_BE_TWICE)) {
-      const again = withLead(content, MAY_BE_TWICE);
+    if (send.questionId !== null && content.kind === 'text' && !TWICE.some((lead) => content.text.startsWith(lead))) {
+      const again = withLead(content, `${sayIn(row.language)('sent.twice')}\n\n`);
       await requeueTelegramSend(db, send, again);
       await this.sendPart(row, { ...send, content: again, state: 'queued', attempts: send.attempts + 1 });
       return;
     }
     await endTelegramSend(db, send, 'unknown', 'nobody can tell whether it arrived');
-    const begins = content.kind === 'text' ? content.text.slice(0, BEGINNING_CHARS).toWellFormed() : 'a file';
-    const text = `${UNSURE} It ${content.kind === 'text' ? `began: “${begins}”` : 'was a file'}. Ask me again if it is not there.`;
+    const words = content.kind === 'text' ? content.text.slice(0, BEGINNING_CHARS).toWellFormed() : null;
+    const body: Told = (say) =>
+      `${say('sent.unsure')} ${words === null ? say('sent.file') : say('sent.began', { words })}`;
     // the report of a report would go on for ever
-    if (row.threadId === null || row.body.startsWith(UNSURE)) return await this.tell(row, text);
+    if (row.threadId === null || UNSURE.some((unsure) => row.body.startsWith(unsure)))
+      return await this.tell(row, body(sayIn(row.language)));
     await intake.respond({
       threadId: row.threadId,
       said: '[a message of mine may be lost]',
-      body: text,
+      body,
       channelMessageId: `unknown/${row.id}/${send.part}`,
     });
   }
@@ -347,10 +356,13 @@ function withLead(part: Extract<Part, { kind: 'text' }>, lead: string): Part {
 }
 
 /** The message without what Telegram refused in it; null when nothing of it can be left out. */
-function simplified(send: TelegramSend, description: string): { content: Part; chat: string } | null {
+function simplified(send: TelegramSend, description: string, say: Say): { content: Part; chat: string } | null {
   const content = send.content as Part;
   if (/thread not found|TOPIC_(CLOSED|DELETED)/i.test(description) && send.chat.includes('/'))
-    return { content: content.kind === 'text' ? withLead(content, NO_TOPIC) : content, chat: send.chat.split('/')[0]! };
+    return {
+      content: content.kind === 'text' ? withLead(content, `${say('sent.noTopic')}\n\n`) : content,
+      chat: send.chat.split('/')[0]!,
+    };
   // the rest of the answer is still sent
   if (content.kind === 'attachment') {
     const text = `(A file could not be sent, because Telegram did not take it: ${content.attached.caption || 'no name'})`;

@@ -203,7 +203,7 @@ async function tellOfNewAccount({ db, config }: WhatsAppDeps, { lid, pn }: Forms
   await tellOwner(
     db,
     `number-${who}`,
-    `Somebody writes from +${phone} with another WhatsApp account than before, so the number may belong to somebody else now. I ignore them. If they may write, say: trust add +${phone}`,
+    (say) => say('trusted.changed', { phone }),
     config.OWNER_PHONE_NUMBER?.split(',')[0] ?? null,
   );
 }

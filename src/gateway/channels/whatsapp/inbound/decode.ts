@@ -13,7 +13,17 @@ import type { Forms } from '../../../../store/whatsapp/contacts.ts';
 import type { MessageKey, NewReceived } from '../../../../store/whatsapp/inbox.ts';
 import { sanitiseName } from '../../../intake/sanitise.ts';
 import { type Media, mediaOf } from './media-kinds.ts';
-import { answerTo, isShared, isViewOnce, kindsOf, type Opened, opened, seenOnce, textOf } from './message-kinds.ts';
+import {
+  answerTo,
+  isShared,
+  isViewOnce,
+  kindsOf,
+  type Opened,
+  opened,
+  seenOnce,
+  textOf,
+  type Unread,
+} from './message-kinds.ts';
 
 /** The linked account's own addresses, without device; null before the first pairing. */
 export interface Me {
@@ -35,7 +45,7 @@ export type Content =
   /** announces pictures and videos that follow, each in a message of its own */
   | { kind: 'album'; expects: number }
   /** nothing for the model; where everything is answered, the person is told `say` */
-  | { kind: 'unreadable'; say: string }
+  | { kind: 'unreadable'; say: Unread }
   | {
       kind: 'nothing';
       why: 'stub' | 'protocol' | 'empty' | 'copy' | 'malformed' | 'forged' | 'status' | 'newsletter' | 'broadcast';

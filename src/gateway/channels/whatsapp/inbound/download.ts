@@ -2,6 +2,7 @@ import { createDecipheriv, createHash, createHmac, hkdfSync, timingSafeEqual } f
 import { setTimeout as pause } from 'node:timers/promises';
 import type { proto } from '@whiskeysockets/baileys';
 import { FILE_LIMITS } from '../../../../domain/text/files.ts';
+import type { Told } from '../../../../domain/texts/say.ts';
 import type { MessageKey } from '../../../../store/whatsapp/inbox.ts';
 import { FileError, type FileProblem } from '../../../intake/attachments.ts';
 import type { CurrentLive } from '../live.ts';
@@ -23,16 +24,12 @@ const WHOLE_MS = 180_000;
 const REUPLOAD_MS = 30_000;
 
 /** Messages to a person about a file that cannot be loaded. */
-export const mediaProblemText = (problem: FileProblem, kind: Media['kind'], limit = FILE_LIMITS[kind]): string => {
-  const thing = { image: 'picture', audio: 'recording', video: 'video', document: 'file' }[kind];
-  return {
-    too_large: `That ${thing} is too large for me: I take up to ${Math.floor(limit / MEGABYTE)} MB.`,
-    expired: `That ${thing} is no longer on WhatsApp's server, and the phone that sent it did not upload it again. Please send it once more.`,
-    tampered: `That ${thing} does not match its checksum, so it was damaged or changed on the way. I have not opened it; please send it again.`,
-    unreadable: `I cannot read that ${thing}: the message does not say where it is. Please send it again.`,
-    away: `I could not load that ${thing} from WhatsApp's server. Please send it again.`,
-  }[problem];
-};
+export const mediaProblemText =
+  (problem: FileProblem, kind: Media['kind'], limit = FILE_LIMITS[kind]): Told =>
+  (say) =>
+    problem === 'too_large'
+      ? say('file.tooLarge', { kind, most: Math.floor(limit / MEGABYTE) })
+      : say(`file.${problem}`, { kind });
 
 interface DownloadOptions {
   /** host:port; no other host is ever asked, whatever a message says */

@@ -2,14 +2,11 @@ import type { proto } from '@whiskeysockets/baileys';
 import { sanitiseText } from '../../../intake/sanitise.ts';
 
 /** What a person reads of a part of a message; `say` answers a part that nothing can be made of; null: it says nothing. */
-type Shown = string | null | undefined | { say: string };
+type Shown = string | null | undefined | { say: Unread };
 type Kinds = { [Kind in keyof proto.IMessage]-?: (part: NonNullable<proto.IMessage[Kind]>) => Shown };
 
-const VIEW_ONCE =
-  'That was sent to be seen once, so I neither opened nor kept it. Send it as an ordinary message if I should read it.';
-const UNKNOWN_KIND = 'That is a kind of message that I cannot read. Please write it as text.';
-const ONLY_ON_PHONE = 'WhatsApp shows that message on the phone only, so I could not read it. Please write it as text.';
-const NO_CALLS = 'I cannot take calls. Please write, or send a voice note.';
+/** What is said to a message that cannot be read. */
+export type Unread = 'kind.once' | 'kind.unknown' | 'kind.onPhone' | 'kind.calls';
 
 /** Messages of WhatsApp's own machinery, and answers to things that only phones show. */
 const silent = (): null => null;
@@ -128,18 +125,18 @@ const KINDS: Kinds = {
   templateButtonReplyMessage: ({ selectedDisplayText }) => selectedDisplayText,
   listResponseMessage: ({ title, description }) => title || description,
   interactiveResponseMessage: ({ body }) => body?.text,
-  commentMessage: ({ message }) => textOfNote(message) || { say: UNKNOWN_KIND },
+  commentMessage: ({ message }) => textOfNote(message) || { say: 'kind.unknown' },
   questionResponseMessage: ({ text }) => text,
   statusQuestionAnswerMessage: ({ text }) => text,
   statusQuotedMessage: ({ text }) => text,
   richResponseMessage: ({ submessages }) => (submessages ?? []).map(({ messageText }) => messageText ?? '').join('\n'),
-  call: () => ({ say: NO_CALLS }),
-  bcallMessage: () => ({ say: NO_CALLS }),
-  encCommentMessage: () => ({ say: UNKNOWN_KIND }),
-  placeholderMessage: () => ({ say: ONLY_ON_PHONE }),
-  viewOnceMessage: () => ({ say: VIEW_ONCE }),
-  viewOnceMessageV2: () => ({ say: VIEW_ONCE }),
-  viewOnceMessageV2Extension: () => ({ say: VIEW_ONCE }),
+  call: () => ({ say: 'kind.calls' }),
+  bcallMessage: () => ({ say: 'kind.calls' }),
+  encCommentMessage: () => ({ say: 'kind.unknown' }),
+  placeholderMessage: () => ({ say: 'kind.onPhone' }),
+  viewOnceMessage: () => ({ say: 'kind.once' }),
+  viewOnceMessageV2: () => ({ say: 'kind.once' }),
+  viewOnceMessageV2Extension: () => ({ say: 'kind.once' }),
   // decided before: by whom and about what they are, not by their text
   protocolMessage: silent,
   secretEncryptedMessage: silent,
@@ -278,10 +275,10 @@ export function textOf(message: proto.IMessage): string {
 }
 
 /** The answer to a message that nothing can be made of; null where there is nothing to say. */
-export function answerTo(message: proto.IMessage): string | null {
+export function answerTo(message: proto.IMessage): Unread | null {
   const shown = shownOf(message);
   if (shown !== null && typeof shown === 'object') return shown.say;
-  return kindsOf(message).length === 0 ? UNKNOWN_KIND : null;
+  return kindsOf(message).length === 0 ? 'kind.unknown' : null;
 }
 
 /** Whether somebody else than its sender wrote the text of a message. */

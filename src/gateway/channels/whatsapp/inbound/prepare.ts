@@ -1,6 +1,8 @@
+import type { Told } from '../../../../domain/texts/say.ts';
 import { attachmentId } from '../../../../store/chats/messages/attachments.ts';
 import { countAttempt, type Waiting } from '../../../../store/whatsapp/inbox.ts';
 import { AttachmentReader, type Prepared } from '../../../intake/attachments.ts';
+import type { AnsweredMessage } from '../../../intake/message.ts';
 import { type PendingMessage, questionOf } from '../../shared/pending.ts';
 import type { CurrentLive, WhatsAppDeps } from '../live.ts';
 import type { Admitted } from './admit.ts';
@@ -17,7 +19,7 @@ interface PrepareDeps extends WhatsAppDeps {
   /** a file could not be prepared, for a reason that may pass */
   failed(row: Waiting, error: unknown): Promise<unknown>;
   /** answers in a chat without the model */
-  respond(threadId: string, said: string, body: string, channelMessageId: string): Promise<void>;
+  respond(threadId: string, said: string, body: AnsweredMessage['body'], channelMessageId: string): Promise<void>;
 }
 
 /** A file that was begun this often and never finished is stored unopened, because it may kill the process. */
@@ -128,5 +130,9 @@ export class Preparer {
   }
 }
 
-const listeningFor = (seconds: number): string =>
-  `Listening to your voice note (${Math.floor(seconds / 60)}:${String(Math.floor(seconds % 60)).padStart(2, '0')} min) …`;
+const listeningFor =
+  (seconds: number): Told =>
+  (say) =>
+    say('file.listening', {
+      length: `${Math.floor(seconds / 60)}:${String(Math.floor(seconds % 60)).padStart(2, '0')}`,
+    });

@@ -22,6 +22,7 @@ import { amend } from './amend.ts';
 import { type Content, decodeRow, type Incoming, idOf } from './decode.ts';
 import { ChatDirectory } from './directory.ts';
 import { type Decision, type Interpretation, interpretReaction, interpretVote } from './interpret.ts';
+import type { Unread } from './message-kinds.ts';
 import { Preparer } from './prepare.ts';
 
 interface SortDeps extends WhatsAppDeps {
@@ -46,8 +47,6 @@ const FOLLOWS_WITHIN_MS = 15_000;
 /** Shorter than a burst, so that the message is not passed on before its edit. */
 const AGAIN_MS = 250;
 const FAILED_LONGEST_MS = HOUR;
-
-const UNREADABLE = 'A message from you reached me, but I could not read it. Please send it again.';
 
 /** The album that a message announces or belongs to. */
 const albumOf = ({ address, message }: Admitted): string =>
@@ -119,25 +118,35 @@ export class Sorter {
   /** A message that stayed unreadable although WhatsApp was asked for it again, where everything is for us. */
   private async askToRepeat(it: Admitted): Promise<void> {
     if (it.role !== 'owner') await this.tellUnreadable(it.message);
-    await this.cannotRead(it, UNREADABLE);
+    await this.cannotRead(it, 'kind.unreadable');
   }
 
-  private async cannotRead({ row, message, address }: Admitted, say: string): Promise<void> {
-    await this.respond(address, '[a message that could not be read]', say, `${idOf(message)}/stub`, row.seq);
+  private async cannotRead({ row, message, address }: Admitted, why: Unread | 'kind.unreadable'): Promise<void> {
+    await this.respond(
+      address,
+      '[a message that could not be read]',
+      (say) => say(why),
+      `${idOf(message)}/stub`,
+      row.seq,
+    );
   }
 
   /** Tells the owner of an unreadable message of somebody who may write: once an hour for each author and chat. */
   private async tellUnreadable({ key, chat, name, at }: Incoming): Promise<void> {
     const { db, account, config } = this.deps;
     const group = chat.kind === 'group' ? await findGroup(db, account, chat.jid) : null;
-    const who = key.fromMe ? 'You' : (name ?? 'Somebody');
-    const where = chat.kind === 'group' ? ` in ${inline(group?.metadata.subject ?? 'a group', 80)}` : '';
     const hour = Math.floor(at.getTime() / HOUR);
     const about = createHash('sha256').update(JSON.stringify([key.chat, key.participant, key.fromMe, hour]));
     await tellOwner(
       db,
       `unreadable-${about.digest('hex').slice(0, 20)}`,
-      `${inline(who, 60)} wrote something${where} that could not be read, although WhatsApp was asked for it again. It was not carried out: send it once more.`,
+      (say) => {
+        const named = inline(group?.metadata.subject ?? say('kind.aGroup'), 80);
+        const where = chat.kind === 'group' ? say('kind.where', { group: named }) : '';
+        return key.fromMe
+          ? say('kind.own', { where })
+          : say('kind.others', { who: inline(name ?? say('kind.somebody'), 60), where });
+      },
       config.OWNER_PHONE_NUMBER?.split(',')[0] ?? null,
     );
   }

@@ -1,6 +1,7 @@
 import type { Message, Update } from '@grammyjs/types';
 import { expect, it } from 'vitest';
 import { offerText } from '../../../../../src/domain/consent/kinds.ts';
+import { english } from '../../../../../src/domain/texts/say.ts';
 import { resultOf, TelegramApi, TelegramError } from '../../../../../src/gateway/channels/telegram/api.ts';
 import { decode, meantForUs, storable } from '../../../../../src/gateway/channels/telegram/inbound/decode.ts';
 import { offeredBy, write } from '../../../../../src/gateway/channels/telegram/outbound/compose.ts';
@@ -181,7 +182,7 @@ it('writes addresses where their links end, in whatever order the entities come'
 it('reads every kind of message, or says in a sentence why not', () => {
   const read = (fields: object) => {
     const { text, unreadable, file } = decode(message(fields), 7);
-    return file?.kind ?? (text || unreadable);
+    return file?.kind ?? (text || (unreadable && english(unreadable)));
   };
   const location = { latitude: 52.5, longitude: 13.4 };
   expect(read({ location })).toBe('[location: 52.5, 13.4]');
