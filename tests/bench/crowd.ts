@@ -47,7 +47,7 @@ async function crowdBeside(bench: Bench, load: number): Promise<Row> {
       'later p95 ms': figures(later).p95,
       'workflow task waits p95 ms': figures(workflowTasks).p95,
       'timed out in a sticky queue': waits.reduce((sum, each) => sum + each.timedOut, 0),
-      'memory MB': round(total(usageByRole(app), 'pssMb'), 0),
+      'memory MB': round(total(usageByRole(app), 'memoryMb'), 0),
     };
   } finally {
     for (const burner of burners) burner.kill('SIGKILL');

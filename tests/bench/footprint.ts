@@ -13,7 +13,7 @@ const MINUTE_MS = 60_000;
  */
 export const footprint: Part = {
   name: 'footprint',
-  title: 'Memory (PSS) and disk (2 model calls and 1 tool call a turn)',
+  title: 'Memory and disk (2 model calls and 1 tool call a turn)',
   async run({ app, taker, pick }) {
     const turns = pick(40, 420, 1000);
     const threads = await Promise.all(Array.from({ length: CHATS }, () => app.thread()));
@@ -50,10 +50,15 @@ const row = (
   turns: number,
 ): Row => ({
   role,
-  'idle MB': round(idle?.pssMb ?? 0, 0),
-  'after MB': round(after?.pssMb ?? 0, 0),
-  'a minute later MB': round(later?.pssMb ?? 0, 0),
+  'idle MB': round(idle?.memoryMb ?? 0, 0),
+  'after MB': round(after?.memoryMb ?? 0, 0),
+  'a minute later MB': round(later?.memoryMb ?? 0, 0),
+  'of it files MB': round(later?.filesMb ?? 0, 0),
   'CPU ms per turn': round(((after?.cpuMs ?? 0) - (idle?.cpuMs ?? 0)) / turns, 1),
 });
 
-const sum = (usage: Record<string, Usage>): Usage => ({ pssMb: total(usage, 'pssMb'), cpuMs: total(usage, 'cpuMs') });
+const sum = (usage: Record<string, Usage>): Usage => ({
+  memoryMb: total(usage, 'memoryMb'),
+  filesMb: total(usage, 'filesMb'),
+  cpuMs: total(usage, 'cpuMs'),
+});

@@ -16,7 +16,7 @@ const SHOWN = ['kennel', 'worker', 'temporal', 'postgres'];
 /** What the roles take while tasks run that do nothing but report each second. */
 export const kennelMemory: Part = {
   name: 'kennel-memory',
-  title: 'Memory (PSS) and processor of the roles that follow tasks, each of which writes a line a second',
+  title: 'Memory and processor of the roles that follow tasks, each of which writes a line a second',
   async run(bench) {
     const { app, pick } = bench;
     await requireDocker();
@@ -71,7 +71,7 @@ async function usageOver({ app }: Bench, ms: number): Promise<Row> {
     round((((after[role]?.cpuMs ?? 0) - (before[role]?.cpuMs ?? 0)) / (Date.now() - begun)) * 100, 1);
   return Object.fromEntries(
     SHOWN.flatMap((role) => [
-      [`${role} MB`, round((after[role] as Usage | undefined)?.pssMb ?? 0, 0)],
+      [`${role} MB`, round((after[role] as Usage | undefined)?.memoryMb ?? 0, 0)],
       [`${role} CPU %`, share(role)],
     ]),
   );

@@ -74,8 +74,8 @@ export const sleeping: Part = {
       'asleep MB': round(to, 0),
     });
     return [
-      ...Object.keys(after).map((role) => row(role, before[role]?.pssMb ?? 0, after[role]!.pssMb)),
-      row('all', total(before, 'pssMb'), total(after, 'pssMb')),
+      ...Object.keys(after).map((role) => row(role, before[role]?.memoryMb ?? 0, after[role]!.memoryMb)),
+      row('all', total(before, 'memoryMb'), total(after, 'memoryMb')),
     ];
   },
 };

@@ -12,7 +12,7 @@ const AT_ONCE = 50;
 /** Memory of every role before and after so many people had a turn each on WhatsApp. */
 export const whatsappMemory: Part = {
   name: 'whatsapp-memory',
-  title: 'WhatsApp, memory (PSS) with many chats, one turn in each',
+  title: 'WhatsApp, memory with many chats, one turn in each',
   async run({ pick }) {
     const chats = pick(30, 1_000, 1_000);
     let people: Contact[] = [];
@@ -45,9 +45,9 @@ export const whatsappMemory: Part = {
         (role): Row => ({
           role,
           chats,
-          'linked, idle MB': round(idle[role]?.pssMb ?? 0, 0),
-          'after MB': round(after[role]!.pssMb, 0),
-          'KB a chat': round(((after[role]!.pssMb - (idle[role]?.pssMb ?? 0)) * 1024) / chats, 0),
+          'linked, idle MB': round(idle[role]?.memoryMb ?? 0, 0),
+          'after MB': round(after[role]!.memoryMb, 0),
+          'KB a chat': round(((after[role]!.memoryMb - (idle[role]?.memoryMb ?? 0)) * 1024) / chats, 0),
           'turns/s': round(chats / seconds, 1),
         }),
       );

@@ -1,5 +1,8 @@
+import { join } from 'node:path';
+import { pathToFileURL } from 'node:url';
 import type { Logger } from 'pino';
 import type { Config } from '../../config.ts';
+import { PACKAGE_ROOT } from '../../installation.ts';
 import type { RoleStatus, Urls } from './home/state-file.ts';
 import { type Instance, startInstance } from './instance.ts';
 import { ownLog, rotateOwnLog } from './logs/role-log.ts';
@@ -43,6 +46,8 @@ export async function inForeground(
     return;
   }
   ready({ log, urls: instance.urls });
+  // what a start needed goes back to the machine
+  await import(pathToFileURL(join(PACKAGE_ROOT, 'bin', 'idle-memory.js')).href);
   const endNightly = keepNightly(config, log);
   const why = await ending.ended;
   endNightly();

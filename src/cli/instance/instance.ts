@@ -1,9 +1,9 @@
 import { homedir } from 'node:os';
 import { join } from 'node:path';
+import type { PayloadCodec } from '@temporalio/common';
 import { databaseVersion } from '../../../temporal/dev-server.ts';
 import { provideTemporal } from '../../../temporal/server.ts';
 import { BUILT_SERVER, CLI_VERSION, type TemporalBinary } from '../../../temporal/version.ts';
-import { createPayloadCodec } from '../../adapters/payloads/codec.ts';
 import { type Config, ConfigError, childEnvironment, renewConfig } from '../../config.ts';
 import { UserError } from '../../contracts/user-error.ts';
 import { ensureHome, ensureSecret, ensureToken } from './home/home.ts';
@@ -135,8 +135,18 @@ const uiOf = (config: Config, target: UiAddress): Promise<UiProxy> =>
     target: new URL(`http://${target.ip}:${target.port}`),
     token: ensureToken(config.FETCH_HOME, 'ui-token'),
     namespace: config.TEMPORAL_NAMESPACE,
-    codec: createPayloadCodec(() => readPayloadKeys(config)),
+    codec: codecOf(config),
   });
+
+/** Loaded when the Web UI first asks: the types of Temporal's protocol take 10 MB. */
+function codecOf(config: Config): PayloadCodec {
+  const codec = async () =>
+    (await import('../../adapters/payloads/codec.ts')).createPayloadCodec(() => readPayloadKeys(config));
+  return {
+    encode: async (payloads) => (await codec()).encode(payloads),
+    decode: async (payloads) => (await codec()).decode(payloads),
+  };
+}
 
 /**
  * Ends what a killed start of this home has left behind, and sees that every port is free; the caller has claimed the

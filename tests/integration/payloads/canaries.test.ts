@@ -86,6 +86,20 @@ async function fetchCommand(...args: string[]): Promise<string> {
   return (await promisify(execFile)(process.execPath, [ENTRY, ...args], { env })).stdout;
 }
 
+it('the Web UI encrypts and decrypts for those whom it lets in', async () => {
+  const token = readFileSync(join(app.home, 'ui-token'), 'utf8').trim();
+  const entered = await fetch(`${app.temporalUi}/?token=${token}`, { redirect: 'manual' });
+  const headers = { cookie: entered.headers.get('set-cookie')!.split(';')[0]!, 'content-type': 'application/json' };
+  const ask = async (action: 'encode' | 'decode', payloads: unknown): Promise<unknown> => {
+    const body = JSON.stringify(payloads);
+    return (await fetch(`${app.temporalUi}/codec/${action}`, { method: 'POST', headers, body })).json();
+  };
+  const plain = { payloads: [{ metadata: { encoding: btoa('json/plain') }, data: btoa('"hello"') }] };
+  const sealed = await ask('encode', plain);
+  expect(JSON.stringify(sealed)).toContain(btoa('binary/encrypted'));
+  expect(await ask('decode', sealed)).toEqual(plain);
+});
+
 describe('a thousand canaries', () => {
   it('are in chats, questions, failures, schedules and tasks of the product, and none in its Temporal server', async () => {
     const chats = await Promise.all(

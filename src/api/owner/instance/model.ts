@@ -1,5 +1,4 @@
 import { z } from 'zod';
-import { modelsOf, verifyModel } from '../../../adapters/model/endpoint/discover.ts';
 import { endpointOf, type ModelSettings, PRACTICE } from '../../../adapters/model/endpoint/endpoint.ts';
 import { shownValue } from '../../../adapters/settings-file.ts';
 import type { Config } from '../../../config.ts';
@@ -53,6 +52,8 @@ export const checkModel = endpoint({
         problem:
           'No model is configured: the practice model answers. Give an api_key, and a base_url where it is not OpenAI.',
       };
+    // the library of the models takes 4 MB, and few ask
+    const { modelsOf, verifyModel } = await import('../../../adapters/model/endpoint/discover.ts');
     const began = Date.now();
     const env = asked as unknown as Record<string, string>;
     const [verified, models] = await Promise.all([

@@ -1,5 +1,5 @@
 import { endpointOf } from '../../../adapters/model/endpoint/endpoint.ts';
-import { type Offer, offersOf } from '../../../adapters/model/endpoint/offers.ts';
+import type { Offer } from '../../../adapters/model/endpoint/offers.ts';
 import type { Config } from '../../../config.ts';
 import { isTooLong } from '../../../domain/chat/words/commands.ts';
 import { inline } from '../../../domain/text/foreign-text.ts';
@@ -70,9 +70,10 @@ function offerLine({ name, tools, price }: Offer, say: Say): string {
 /** Null: there is no endpoint, or it does not tell. */
 async function offers(config: Config): Promise<Offer[] | null> {
   const endpoint = endpointOf(config);
-  return (
-    endpoint && (await offersOf(endpoint, { price: config.FETCH_MODEL_PRICE, timeoutMs: LIST_MS }).catch(() => null))
-  );
+  if (!endpoint) return null;
+  // the library of the models takes 4 MB of a process that calls none
+  const { offersOf } = await import('../../../adapters/model/endpoint/offers.ts');
+  return await offersOf(endpoint, { price: config.FETCH_MODEL_PRICE, timeoutMs: LIST_MS }).catch(() => null);
 }
 
 interface Chosen {

@@ -15,7 +15,7 @@ import { startWhatsAppApp, type WhatsAppApp } from '../../../../support/whatsapp
 
 const { Type: Protocol } = proto.Message.ProtocolMessage;
 const NUL_OR_DIRECTION = /[\u0000\u202a-\u202e\u2066-\u2069]/;
-/** What the gateway may grow by while 10,000 messages arrive at once, MB of PSS. */
+/** What the gateway may grow by while 10,000 messages arrive at once, MB. */
 const BURST_MB = 400;
 
 let world: WhatsAppApp;
@@ -194,8 +194,8 @@ describe('many at once', () => {
     for (let at = 0; at < 10_000; at++) await writers[at % writers.length]!.send(`${at} ${text}`);
     // it shares its process with other roles
     const isGateway = ([roles]: [string, unknown]) => roles.split(', ').includes('gateway');
-    const pss = () => Object.entries(usageByRole(world.app)).find(isGateway)?.[1].pssMb ?? 0;
-    const idle = pss();
+    const memory = () => Object.entries(usageByRole(world.app)).find(isGateway)?.[1].memoryMb ?? 0;
+    const idle = memory();
     expect(idle).toBeGreaterThan(0);
     let peak = idle;
     const begun = Date.now();
@@ -203,7 +203,7 @@ describe('many at once', () => {
     await until(
       'all are stored',
       async () => {
-        peak = Math.max(peak, pss());
+        peak = Math.max(peak, memory());
         return (await count()) >= before + 10_000;
       },
       480_000,
