@@ -75,7 +75,14 @@ async function talkAndKill(app: TestApp, options: ChaosOptions): Promise<ChaosRe
   const kills = await killAtRandom(
     app,
     random,
-    { kills: options.kills, until, onKill: options.onKill, ...(options.strict && { victims: ['worker', 'postgres'] }) },
+    {
+      kills: options.kills,
+      until,
+      onKill: options.onKill,
+      ...(options.strict && { victims: ['worker', 'postgres'] }),
+      // over all of the time in which schedules fire
+      ...(minutes > 0 && { pauseMs: (minutes * 60_000) / options.kills }),
+    },
     () => probe!.message('plain').catch((error: Error) => void problems.push(error.message)),
   ).finally(() => {
     over = true;
