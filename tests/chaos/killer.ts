@@ -41,13 +41,14 @@ export async function killAtRandom(
   random: Random,
   {
     victims = VICTIMS,
+    pauseMs = 1500,
     ...wanted
-  }: { kills: number; until?: number; victims?: readonly Victim[]; onKill?: (kill: Kill) => void },
+  }: { kills: number; pauseMs?: number; until?: number; victims?: readonly Victim[]; onKill?: (kill: Kill) => void },
   probe: () => Promise<void>,
 ): Promise<Kill[]> {
   const kills: Kill[] = [];
   while (kills.length < wanted.kills && Date.now() < (wanted.until ?? Number.POSITIVE_INFINITY)) {
-    await pause(random.between(0, 1500));
+    await pause(random.between(0, pauseMs));
     const first = random.pick(victims);
     const second =
       random.next() < 0.2 ? random.pick(victims.filter((each) => each !== first && each !== 'supervisor')) : null;

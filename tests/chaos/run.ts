@@ -1,3 +1,4 @@
+import { setTimeout as pause } from 'node:timers/promises';
 import { script, startTestApp, type TestApp } from '../support/app.ts';
 import { audit, auditSchedule, type Findings, settled } from './audit.ts';
 import { Chat, type Expected, STATEFUL } from './chats.ts';
@@ -15,6 +16,8 @@ export interface ChaosOptions {
   /** chats that wait on a question all the while */
   waiting: number;
   schedule: boolean;
+  /** at least so many firings are due, of many schedules, while processes are killed */
+  firings?: number;
   /** the provider of the model wants its state back with each step; only the worker and PostgreSQL are killed */
   strict?: boolean;
   onKill?: (kill: Kill) => void;
@@ -24,7 +27,7 @@ export interface ChaosResult extends Findings {
   kills: Kill[];
   retries: number;
   questions: number;
-  /** minutes at which the schedule was due */
+  /** firings that were due */
   due: number;
   seconds: number;
 }
@@ -52,7 +55,9 @@ async function talkAndKill(app: TestApp, options: ChaosOptions): Promise<ChaosRe
   const [probe, ...talking] = await Promise.all(Array.from({ length: options.chats + 1 }, newChat));
   const waiting = await Promise.all(Array.from({ length: options.waiting }, newChat));
   const answers = await Promise.all(waiting.map((chat) => chat.leaveQuestion()));
-  const scheduledFrom = options.schedule ? await makeSchedule(app) : null;
+  const crons = options.firings ? MANY_CRONS : 1;
+  const scheduledFrom = options.schedule ? await makeSchedule(app, crons) : null;
+  const minutes = options.firings ? Math.ceil(options.firings / crons) : 0;
 
   const problems: string[] = [];
   let over = false;
@@ -70,18 +75,29 @@ async function talkAndKill(app: TestApp, options: ChaosOptions): Promise<ChaosRe
   const kills = await killAtRandom(
     app,
     random,
-    { kills: options.kills, until, onKill: options.onKill, ...(options.strict && { victims: ['worker', 'postgres'] }) },
+    {
+      kills: options.kills,
+      until,
+      onKill: options.onKill,
+      ...(options.strict && { victims: ['worker', 'postgres'] }),
+      // over all of the time in which schedules fire
+      ...(minutes > 0 && { pauseMs: (minutes * 60_000) / options.kills }),
+    },
     () => probe!.message('plain').catch((error: Error) => void problems.push(error.message)),
   ).finally(() => {
     over = true;
   });
+  if (scheduledFrom) {
+    const from = Math.ceil(scheduledFrom.at.getTime() / 60_000) * 60_000;
+    await pause(Math.max(0, from + (minutes - 1) * 60_000 - Date.now()));
+  }
   const scheduledTo = new Date();
   await Promise.all(loops);
   await app.whenReady();
   const open = await app.store.db.selectFrom('questions').select('id').where('state', '=', 'open').execute();
   if (open.length !== options.waiting) problems.push(`${open.length} of ${options.waiting} questions are still open`);
   await Promise.all(answers.map((answer) => answer().catch((error: Error) => problems.push(error.message))));
-  if (scheduledFrom) await deleteSchedule(app, scheduledFrom.threadId);
+  if (scheduledFrom) await deleteSchedule(app, scheduledFrom.threadId, crons);
   await settled(app.store.db);
 
   const findings = await audit(app.store.db, expected, app.model.requests());
@@ -89,32 +105,38 @@ async function talkAndKill(app: TestApp, options: ChaosOptions): Promise<ChaosRe
   for (const { state, requestId, refusal } of app.model.requests())
     if (state === 'failed') findings.lost.push(`the model refused ${requestId}: ${refusal}`);
   const due = scheduledFrom
-    ? await auditSchedule(app, scheduledFrom.threadId, scheduledFrom.at, scheduledTo, findings)
+    ? await auditSchedule(app, scheduledFrom.threadId, scheduledFrom.at, scheduledTo, findings, crons)
     : 0;
   const seconds = Math.round((Date.now() - begun) / 1000);
   return { ...findings, kills, retries: client.retries(), questions: options.waiting, due, seconds };
 }
 
-/** A cron of every minute, made as a person has it made: by tool calls of the model. */
+const MANY_CRONS = 20;
+const cronNames = (count: number): string[] =>
+  Array.from({ length: count }, (_, at) => (at === 0 ? 'look' : `look again ${at}`));
+
+/** Crons of every minute, made as a person has them made: by tool calls of the model. */
 export async function makeSchedule(
   app: Pick<TestApp, 'thread' | 'turn' | 'ended' | 'detail' | 'store'>,
+  count = 1,
 ): Promise<{ threadId: string; at: Date }> {
   const threadId = await app.thread({ auto_approve: true });
   const turnId = await app.turn(threadId, [
     { call: [['workflow_create', { name: 'look', description: 'looks at the crons', steps: ['cron_list'] }]] },
-    { call: [['cron_create', { workflow: 'look', schedule: '* * * * *' }]] },
+    { call: cronNames(count).map((name) => ['cron_create', { workflow: 'look', name, schedule: '* * * * *' }]) },
     { say: 'made: $LAST' },
   ]);
   await app.ended(threadId, turnId);
   const crons = await app.store.db.selectFrom('crons').select('created_at').execute();
-  if (crons.length !== 1)
+  if (crons.length !== count)
     throw new Error(
       `the schedule was not made: ${JSON.stringify((await app.detail(threadId)).items.map((item) => item.detail))}`,
     );
   return { threadId, at: new Date() };
 }
 
-export async function deleteSchedule(app: Pick<TestApp, 'turn' | 'ended'>, threadId: string): Promise<void> {
-  const turnId = await app.turn(threadId, script([{ call: [['cron_delete', { cron: 'look' }]] }, { say: 'deleted' }]));
+export async function deleteSchedule(app: Pick<TestApp, 'turn' | 'ended'>, threadId: string, count = 1): Promise<void> {
+  const call = cronNames(count).map((cron) => ['cron_delete', { cron }]);
+  const turnId = await app.turn(threadId, script([{ call }, { say: 'deleted' }] as never));
   await app.ended(threadId, turnId);
 }

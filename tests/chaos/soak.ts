@@ -10,6 +10,7 @@ const USAGE = `Kills processes of a whole instance at random while scripted chat
   --seed S      seed of the random choices (default: the time)
   --chats N     chats that talk all the while (default 5)
   --waiting N   chats that wait on a question all the while (default 3)
+  --schedules N at least so many firings of schedules are due meanwhile (default: one schedule of every minute)
   --minutes M   stop killing after so long
   --whatsapp    people write on a local WhatsApp instead; the library's default is put through the same
   --messages N  messages that they write (default 300; with --whatsapp)
@@ -38,7 +39,7 @@ export function report(result: ChaosResult): string {
     '',
     `messages ${result.messages}, lost ${result.lost.length}, doubled ${result.doubled.length}, stuck ${result.stuck.length}`,
     `model steps asked again before an answer was stored ${result.askedAgain}, requests repeated by clients ${result.retries}`,
-    `questions kept open ${result.questions}, schedule due ${result.due} times, ${result.seconds} s`,
+    `questions kept open ${result.questions}, firings due ${result.due}, ${result.seconds} s`,
     ...[...result.lost, ...result.doubled, ...result.stuck].map((finding) => `- ${finding}`),
   ].join('\n');
 }
@@ -51,6 +52,7 @@ if (import.meta.main) {
       chats: { type: 'string', default: '5' },
       waiting: { type: 'string', default: '3' },
       minutes: { type: 'string' },
+      schedules: { type: 'string' },
       whatsapp: { type: 'boolean', default: false },
       messages: { type: 'string', default: '300' },
       pairs: { type: 'boolean', default: false },
@@ -125,6 +127,7 @@ if (import.meta.main) {
     chats,
     waiting,
     schedule: !values.strict,
+    ...(values.schedules && { firings: Number(values.schedules) }),
     strict: values.strict,
     onKill,
   });

@@ -87,7 +87,7 @@ const BUBBLE_CHARS = 36;
 const TEXT_PX = 20;
 
 /** A chat on a phone: two screens of it, the earlier one on the left. */
-export function phone(title: string, messages: readonly Message[]): string {
+export function phone(title: string, label: string, messages: readonly Message[]): string {
   const bubbles = messages.map(({ mine, text }) => {
     const lines = text.split('\n').flatMap((line) => wrapped(line, BUBBLE_CHARS));
     return { mine, lines, height: lines.length * TEXT_PX + 26 };
@@ -100,7 +100,7 @@ export function phone(title: string, messages: readonly Message[]): string {
     above += bubble.height;
   }
   const height = 70 + Math.max(...screens.map((screen) => screen.reduce((sum, each) => sum + each.height, 0)));
-  return `${svg(2 * PHONE_PX + GAP_PX, height, 'A conversation on WhatsApp')}
+  return `${svg(2 * PHONE_PX + GAP_PX, height, label)}
 <g font-family="system-ui, -apple-system, 'Segoe UI', sans-serif" font-size="15" fill="#111b21" xml:space="preserve">
 ${screens.map((screen, at) => screenOf(title, screen, at * (PHONE_PX + GAP_PX), height)).join('\n')}
 </g>

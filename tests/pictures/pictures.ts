@@ -6,6 +6,7 @@ const root = fileURLToPath(new URL('../..', import.meta.url));
 /** Each picture in `docs/images`, and the files and folders that it shows. */
 export const PICTURES = {
   'conversation.svg': ['src/domain/chat/words', 'src/domain/tasks/report.ts', 'src/adapters/model/practice'],
+  'telegram.svg': ['src/domain/chat/words', 'src/domain/tasks/report.ts', 'src/adapters/model/practice'],
   'kill.svg': ['src/cli/chat'],
   'page-now.png': ['src/page/now', 'src/page/shared', 'src/page/styles'],
   'page-chats.png': ['src/page/chats', 'src/page/styles'],

@@ -4,9 +4,12 @@ import { fileURLToPath } from 'node:url';
 import { childEnvironment } from '../../src/config.ts';
 import { startWorld } from '../stories/world.ts';
 import { FETCH_SETTING, startTestApp } from '../support/app.ts';
+import { kennelReady } from '../support/kennel-app.ts';
 import { goTo, letIn, openBrowser } from '../support/owner-page.ts';
 import { fillPage, PLAIN_TEXTS } from '../support/page-content.ts';
 import { openPty } from '../support/pty.ts';
+import { person, TelegramServer } from '../support/telegram/server.ts';
+import { until } from '../support/until.ts';
 import { countsAsShown } from '../support/whatsapp-app.ts';
 import { cast, type Message, phone, type Shot } from './draw.ts';
 import { PICTURES } from './pictures.ts';
@@ -58,7 +61,50 @@ async function conversation(): Promise<void> {
   } finally {
     await world.close();
   }
-  keep('conversation.svg', phone('Fetch', messages));
+  keep('conversation.svg', phone('Fetch', 'A conversation on WhatsApp', messages));
+}
+
+/** A new bot on Telegram, from the link that the terminal shows to the report of the first task. */
+async function telegram(): Promise<void> {
+  const server = await TelegramServer.start();
+  const app = await startTestApp({ ...PRACTICE, ...server.env, GH_TOKEN: '', FETCH_PROGRESS_SECONDS: '3600' });
+  const ann = person(300_001, 'Ann');
+  const messages: Message[] = [];
+  let seen = 0;
+  const says = (text: string, shown = text): void => {
+    messages.push({ mine: true, text: shown });
+    seen = server.shown.length;
+    server.writes(ann, text);
+  };
+  const sees = async (like: RegExp): Promise<void> => {
+    const shown = await until(`a message with ${like}`, () =>
+      server.shown.slice(seen).find(({ chat, text }) => chat === ann.id && like.test(text)),
+    );
+    const buttons = shown.buttons.map(({ text }) => `[ ${text} ]`);
+    messages.push({ mine: false, text: [shown.text.replace(/\n{3,}/g, '\n\n'), ...buttons].join('\n') });
+  };
+  try {
+    await kennelReady(app);
+    const bot = () => app.store.db.selectFrom('tg_bots').select('id').where('username', '!=', '').executeTakeFirst();
+    await until('the bot is known', bot);
+    const thread = await app.thread();
+    await app.say(thread, 'telegram');
+    const link = /https:\/\/t\.me\/\w+\?start=([\w-]+)/;
+    const code = await until('the link is shown', async () => link.exec(JSON.stringify(await app.detail(thread)))?.[1]);
+    says(`/start ${code}`, '/start');
+    await sees(/your own chat/);
+    says('create workspace demo');
+    await sees(/Created demo/);
+    says('task');
+    await sees(/working in demo/);
+    await sees(/Which name/);
+    says('1');
+    await sees(/^Done in/);
+  } finally {
+    await app.close();
+    await server.close();
+  }
+  keep('telegram.svg', phone('Fetch', 'A new bot on Telegram, up to the report of its first task', messages));
 }
 
 const SIZE = { cols: 84, rows: 17 };
@@ -154,6 +200,7 @@ if (unknown.length > 0) {
 mkdirSync(FOLDER, { recursive: true });
 const wanted = given.length > 0 ? given : Object.keys(PICTURES);
 if (wanted.includes('conversation.svg')) await conversation();
+if (wanted.includes('telegram.svg')) await telegram();
 if (wanted.includes('kill.svg')) await kill();
 const ofPage = wanted.filter((name) => name.startsWith('page-'));
 if (ofPage.length > 0) await page(ofPage);

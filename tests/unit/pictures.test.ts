@@ -17,7 +17,7 @@ it('every picture that the program makes is on a page, and shows something that 
 });
 
 it('a phone shows each message in lines that fit, and no text of one as markup', () => {
-  const drawn = phone('Fetch', [
+  const drawn = phone('Fetch', 'A chat', [
     { mine: true, text: 'task' },
     { mine: false, text: `<b>one</b>\n${'a word '.repeat(20)}` },
   ]);

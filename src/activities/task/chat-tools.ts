@@ -1,13 +1,16 @@
+import { randomUUID } from 'node:crypto';
 import { setTimeout as pause } from 'node:timers/promises';
 import { factsOf } from '../../../kennel/agents/registry.ts';
 import type { ChatAnswer, ChatTools } from '../../adapters/mcp/agent-servers.ts';
+import { closedTo, policyOf } from '../../domain/consent/policy.ts';
 import { blockQuote } from '../../domain/text/foreign-text.ts';
 import { cut, storableText } from '../../domain/text/storable.ts';
 import { IntakeError, signalArrival } from '../../gateway/intake/signal.ts';
 import { startTurn } from '../../gateway/intake/turns.ts';
 import { derivedId } from '../../store/chats/ids.ts';
+import { takeAttachment } from '../../store/chats/messages/attachments.ts';
 import { openQuestionOfTurn, outcomeOfTurn, type TurnOutcome } from '../../store/chats/sessions/program-sessions.ts';
-import { latestThread } from '../../store/chats/threads/threads.ts';
+import { chatAccess, chatAutonomy, latestThread } from '../../store/chats/threads/threads.ts';
 import { addTraffic } from '../../store/kennel/egress.ts';
 import { countTold, sourceOfTask, tellOfTask, whereToTell } from '../../store/kennel/tasks/task-news.ts';
 import { findTask, isOver, type Task } from '../../store/kennel/tasks/tasks.ts';
@@ -15,17 +18,22 @@ import { isMainChat } from '../../store/owner/memories.ts';
 import { placesWithCrons, wholeName } from '../../store/owner/places.ts';
 import { availableGroups, chatOfTask } from '../../store/owner/task-chat.ts';
 import { findCronById } from '../../store/routines/crons.ts';
+import { asAgentBrowser, browserCallOf } from '../../tools/browser/agent-browser.ts';
 import { contractToolOf, contractTools, type ListedTask, ourToolOf } from '../../tools/contract-tools.ts';
 import { tools } from '../../tools/registry.ts';
-import { MAIN_ONLY } from '../../tools/tool.ts';
-import type { KennelDeps } from '../activity-deps.ts';
+import { dangerOf, MAIN_ONLY } from '../../tools/tool.ts';
+import type { HostDeps, KennelDeps } from '../activity-deps.ts';
+import { taintUnattended } from '../turn/context/provenance.ts';
 
 /**
  * The tools of NanoClaw's agents for the agent of a task. A message goes to the task's chat at once. Every other call
  * is a turn of that chat that consists of it, so its policy, taint and consent are those of every call there.
  */
 
-type Deps = Pick<KennelDeps, 'db' | 'config' | 'temporal'>;
+interface Deps extends Pick<KennelDeps, 'db' | 'config' | 'temporal'> {
+  /** the parts of this host; without them there is no browser */
+  site?: HostDeps;
+}
 
 /** One task says no more than this, whatever its container does. */
 const MOST_MESSAGES = 50;
@@ -62,6 +70,10 @@ export function createChatTools(deps: Deps, taskId: string): ChatTools {
       if (name === SEND && args.chat === undefined) return await send(deps, task, args, key);
       if (name === 'list_tasks') return await list(deps, task, signal);
       return await callInChat(deps, task, { name, args, key }, signal);
+    },
+    async browse(argv, signal) {
+      const task = await liveTask();
+      return task ? await browse(deps, task, argv, signal) : no('The task is over.');
     },
     async snapshot(file) {
       const task = await liveTask();
@@ -133,7 +145,20 @@ async function callInChat(
   const of = ourToolOf(tool, ours);
   // said again when it runs
   if (tools.get(of)?.mainOnly?.(ours as never) && !isMain) return no(MAIN_ONLY);
-  const { id: threadId } = (await latestThread(deps.db, task.chat_id)) ?? { id: task.thread_id };
+  return await turnOfCall(deps, task, { of, ours, name, key }, signal);
+}
+
+const threadOf = async ({ db }: Deps, task: Task): Promise<string> =>
+  (await latestThread(db, task.chat_id))?.id ?? task.thread_id;
+
+/** `of`: our tool for what the agent calls `name`. */
+async function turnOfCall(
+  deps: Deps,
+  task: Task,
+  { of, ours, name, key }: { of: string; ours: Record<string, unknown>; name: string; key: string },
+  signal: AbortSignal,
+): Promise<ChatAnswer> {
+  const threadId = await threadOf(deps, task);
   for (;;) {
     try {
       const { turn } = await startTurn(deps, {
@@ -151,6 +176,46 @@ async function callInChat(
       await pause(LOOK_MS, undefined, { signal });
     }
   }
+}
+
+/**
+ * A command in the browser of the chat. It has the policy and the taint of a call there. What asks nobody is done at
+ * once, because the chat need not hear of each look at a page. What needs a yes is a turn of the chat.
+ */
+async function browse(
+  deps: Deps,
+  task: Task,
+  argv: readonly string[],
+  signal: AbortSignal,
+): Promise<ChatAnswer & { file?: Buffer }> {
+  const { db, config, temporal, site } = deps;
+  const wanted = browserCallOf(argv);
+  if (typeof wanted === 'string') return no(wanted);
+  const tool = tools.get(wanted.name)!;
+  const given = tool.schema.safeParse(wanted.args);
+  if (!given.success) return no(given.error.issues.map(({ message }) => message).join('; '));
+  const args = given.data as Record<string, unknown>;
+  const { chat_id: chatId, turn_id: turnId } = task;
+  const access = await chatAccess(db, chatId);
+  const closed = access && closedTo(tool, access);
+  if (closed) return no(closed);
+  const autonomy = (await chatAutonomy(db, chatId))?.autonomy ?? 'supervised';
+  const taint = await taintUnattended(db, chatId, [sourceOfTask(task)], tool, args);
+  const key = `browse_${randomUUID()}`;
+  if (policyOf({ name: tool.name, danger: dangerOf(tool, args) }, autonomy, false, taint) !== 'run') {
+    const turn = { of: tool.name, ours: args, name: `agent-browser ${argv[0]}`, key };
+    const { text, ok } = await turnOfCall(deps, task, turn, signal);
+    return { text: asAgentBrowser(text), ok };
+  }
+  const threadId = await threadOf(deps, task);
+  const until = AbortSignal.any([signal, AbortSignal.timeout(tool.timeoutMs)]);
+  const place = { callId: key, chatId, threadId, turnId, db, config, temporal, ...site, signal: until };
+  const { ok, output, metadata = {} } = await tool.run(args as never, place);
+  await noteRead(deps, task, URL.parse(String(metadata.url ?? ''))?.hostname || PAGES, output);
+  const picture = typeof metadata.attachment === 'string' ? metadata.attachment : null;
+  const file = picture === null ? undefined : (await takeAttachment(db, threadId, picture))?.data;
+  const text = ok && wanted.only ? String(metadata[wanted.only] ?? '') : asAgentBrowser(output);
+  return { text, ok, ...(file && { file }) };
 }
 
 /** What came of the call. One that waits for a person is answered at once, because that may take days. */
@@ -221,6 +286,7 @@ async function list(deps: Deps, task: Task, signal: AbortSignal): Promise<ChatAn
 /** They stand among the hosts of a task. No host can have these names. */
 const SCHEDULES = 'schedules of the chat';
 const GROUPS = 'names of groups';
+const PAGES = 'pages in the browser';
 
 /** Prompts of schedules and names of groups may have come from others, so they count as read. */
 const noteRead = ({ db }: Deps, task: Task, host: string, text: string): Promise<void> =>

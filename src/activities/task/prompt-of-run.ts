@@ -133,7 +133,7 @@ export async function promptsOfRun(
     await passWords({ config }, task, input.step, await unheardWords(db, task.id));
     return { prompt, restartPrompt: prompt, words: [] };
   }
-  const project = await aboutProject(db, task);
+  const about = { skills, project: await aboutProject(db, task), browser: config.FETCH_BROWSER_SLOTS > 0 };
   const words = await wordsOfTask(db, task.id);
   const fresh = words.filter(({ heard_step }) => heard_step === null);
   // after the end of a turn, what the person has said meanwhile is all that is new
@@ -145,7 +145,7 @@ export async function promptsOfRun(
       : [
           answered && !unheard && task.session_id
             ? answered
-            : await promptOfRun(config, task, input, { unheard, skills, project }),
+            : await promptOfRun(config, task, input, { unheard, ...about }),
         ];
   const prompt = [
     ...before,
@@ -153,7 +153,7 @@ export async function promptsOfRun(
     ...wordsInPrompt(task.session_id ? fresh : words),
   ].join('\n\n');
   const restartPrompt = [
-    onceMore(task, { skills, project }),
+    onceMore(task, about),
     ...aboutPlan(task, input, { said, heard: true, knows: false }),
     ...wordsInPrompt(words),
     ...(unheard ? before : []),
@@ -184,6 +184,8 @@ interface About {
   skills: readonly string[];
   /** how the project is worked on; empty when nothing is known but its files */
   project: string;
+  /** whether the chat has a browser */
+  browser: boolean;
 }
 
 async function aboutProject(db: Db, { host, workspace }: Task): Promise<string> {
@@ -192,15 +194,19 @@ async function aboutProject(db: Db, { host, workspace }: Task): Promise<string> 
   return profileForAgent(commandsOf(found, known), known);
 }
 
-const whole = (task: Task, { skills, project }: About): string =>
+const whole = (task: Task, { skills, project, browser }: About): string =>
   [
     task.goal,
     ...(task.material === null ? [] : [task.material]),
     ...(project ? [project] : []),
-    ...(imageOf(task.harness) ? [] : [ABOUT_SETUP]),
+    ...(imageOf(task.harness) ? [] : [ABOUT_SETUP, ...(browser ? [ABOUT_BROWSER] : [])]),
     ABOUT_COMMIT,
     ...(skills.length > 0 ? [aboutSkills(skills)] : []),
   ].join('\n\n');
+
+/** An agent cannot know it otherwise. */
+const ABOUT_BROWSER =
+  '(For a page that needs a browser: `agent-browser open URL`, then `agent-browser snapshot -i`, `click @e1`, `fill @e1 TEXT`, `get text @e1`, `screenshot FILE`. It is the browser of the chat, so the person may be asked first: then look again later.)';
 
 const aboutSkills = (names: readonly string[]): string =>
   `The person has written down how to do some things, in ${INSIDE.skills}: ${names.join(', ')}. Read the SKILL.md of one before you do what it is about. Its files lie beside it, read only.`;

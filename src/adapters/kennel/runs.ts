@@ -83,6 +83,28 @@ async function slotsTaken({ engine, home }: RunContext): Promise<number> {
 }
 
 /**
+ * The program `agent-browser` of a container, in place of the one that an image brings. It hands its command line to
+ * the host, where the browser of the chat is.
+ */
+const BROWSER = ['gate', 'agent-browser'] as const;
+const BROWSER_PROGRAM = `#!/bin/sh
+answer=$(mktemp) || exit 70
+trap 'rm -f "$answer"' EXIT
+got=$(printf '%s\\0' "$@" | curl --silent --noproxy '*' --unix-socket ${INSIDE.mcpSocket} --data-binary @- \\
+  --output "$answer" --write-out '%{http_code} %{content_type}' http://localhost/nanoclaw/browser)
+case "$got" in
+  '200 text/'*) cat "$answer" ;;
+  '200 '*)
+    file=/tmp/page.png
+    [ "$1" = pdf ] && file=/tmp/page.pdf
+    for part in "$@"; do case "$part" in "$1" | -*) ;; *) file=$part ;; esac; done
+    cat "$answer" > "$file" && echo "Saved to $file" ;;
+  '422 '*) cat "$answer" >&2; exit 1 ;;
+  *) echo 'The browser of the chat cannot be reached now.' >&2; exit 69 ;;
+esac
+`;
+
+/**
  * What the host reads and writes in the run folder is mounted over itself. A mount cannot be renamed or replaced from
  * inside, so no link that a container makes there can lead the host elsewhere.
  */
@@ -120,6 +142,7 @@ function configuration(
         mount(join(run.runFolder, 'spec.json'), INSIDE.spec, true),
         mount(join(run.runFolder, 'commands.ndjson'), INSIDE.commands, true),
         mount(join(run.runFolder, 'log.ndjson'), INSIDE.log),
+        mount(join(run.runFolder, ...BROWSER), '/usr/local/bin/agent-browser', true),
         ...(run.login ? [mount(run.login, INSIDE.login, true)] : []),
         ...skillMounts(run.skills),
         ...context.system,
@@ -141,6 +164,10 @@ function prepareFolders({ uid, gid }: { uid: number; gid: number }, { spec, runF
     if (!existsSync(path)) writeFileSync(path, '', { flag: 'a', mode: 0o644 });
     if (root) lchownSync(path, uid, gid);
   }
+  // a container cannot write this folder, so no link is followed
+  const program = join(runFolder, ...BROWSER);
+  writeFileSync(program, BROWSER_PROGRAM, { mode: 0o755 });
+  if (root) lchownSync(program, uid, gid);
   const part = join(runFolder, `.spec-${process.pid}`);
   // an earlier run could have left a link of this name, so the file is created again
   rmSync(part, { recursive: true, force: true });

@@ -49,6 +49,8 @@ export interface ChatTools {
   tools: ReadonlyArray<{ name: string; description?: string; inputSchema: { type: 'object' } }>;
   /** `key`: a call with the key of an earlier one has no second effect */
   call(name: string, args: Record<string, unknown>, key: string, signal: AbortSignal): Promise<ChatAnswer>;
+  /** A command line of `agent-browser`. A picture is a file. */
+  browse(argv: readonly string[], signal: AbortSignal): Promise<ChatAnswer & { file?: Buffer }>;
   /** What is in this file of NanoClaw's protocol now; undefined when it has no such file. */
   snapshot(file: string): Promise<object | undefined>;
 }
@@ -143,12 +145,15 @@ async function handleChat(
       request,
       response,
     );
-  if (file === 'calls' && request.method === 'POST') {
-    const given = await bodyOf(request);
-    if (!given) return void response.writeHead(400).end();
+  if ((file === 'calls' || file === 'browser') && request.method === 'POST') {
+    const body = await bodyOf(request);
     const left = new AbortController();
     response.on('close', () => left.abort());
-    return sendJson(response, await chat.call(given.name, given.args, given.key, AbortSignal.any([left.signal, over])));
+    const signal = AbortSignal.any([left.signal, over]);
+    if (file === 'browser') return sendBrowsed(response, await chat.browse(argvIn(body ?? ''), signal));
+    const given = callIn(body);
+    if (!given) return void response.writeHead(400).end();
+    return sendJson(response, await chat.call(given.name, given.args, given.key, signal));
   }
   const snapshot = request.method === 'GET' && file ? await chat.snapshot(file) : undefined;
   return snapshot ? sendJson(response, snapshot) : void response.writeHead(404).end();
@@ -157,9 +162,17 @@ async function handleChat(
 const sendJson = (response: ServerResponse, body: object): void =>
   void response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify(body));
 
-async function bodyOf(
-  request: IncomingMessage,
-): Promise<{ name: string; args: Record<string, unknown>; key: string } | null> {
+/** The program `agent-browser` of a container tells by the status and the type what it got. */
+const sendBrowsed = (response: ServerResponse, { ok, text, file }: Awaited<ReturnType<ChatTools['browse']>>): void =>
+  void response
+    .writeHead(ok ? 200 : 422, { 'content-type': file ? 'application/octet-stream' : 'text/plain; charset=utf-8' })
+    .end(file ?? `${text}\n`);
+
+/** Each argument ends with a null character. */
+const argvIn = (body: string): string[] => body.split('\0').slice(0, -1);
+
+/** Null when it is too long. */
+async function bodyOf(request: IncomingMessage): Promise<string | null> {
   const parts: Buffer[] = [];
   let size = 0;
   for await (const part of request as AsyncIterable<Buffer>) {
@@ -167,8 +180,12 @@ async function bodyOf(
     if (size > CALL_BYTES) return null;
     parts.push(part);
   }
+  return Buffer.concat(parts).toString();
+}
+
+function callIn(body: string | null): { name: string; args: Record<string, unknown>; key: string } | null {
   try {
-    const { name, args, key } = JSON.parse(Buffer.concat(parts).toString()) as Record<string, unknown>;
+    const { name, args, key } = JSON.parse(body ?? '') as Record<string, unknown>;
     if (typeof name !== 'string' || typeof key !== 'string' || key === '' || key.length > 200) return null;
     return { name, key, args: args && typeof args === 'object' ? (args as Record<string, unknown>) : {} };
   } catch {

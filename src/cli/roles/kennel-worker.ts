@@ -59,7 +59,8 @@ export async function run({ config, role, alone, store, temporal, native, conver
         config,
         kennel,
         ...task,
-        chat: createChatTools({ db: store.db, config, temporal }, task.taskId),
+        // no task is open before this host has its parts
+        chat: createChatTools({ db: store.db, config, temporal, site: { ...deps, ...own } }, task.taskId),
       }),
   });
   const browserGate = createBrowserGate({
@@ -101,12 +102,13 @@ export async function run({ config, role, alone, store, temporal, native, conver
     draining: draining.signal,
     log,
   };
+  const own = { browsers, workspacesFolder: workspacesFolder(config) };
   const worker = await Worker.create({
     connection: native,
     namespace: config.TEMPORAL_NAMESPACE,
     dataConverter: converter,
     taskQueue: kennelQueue(host),
-    activities: await kennelActivities({ ...deps, browsers, workspacesFolder: workspacesFolder(config) }),
+    activities: await kennelActivities({ ...deps, ...own }),
     ...workerTimings(config),
     interceptors: { activity: activityTraces(store.db) },
     // following is waiting: what a host can hold is bounded by its places for containers

@@ -100,6 +100,8 @@ async function commit(
   });
 }
 
-/** The holder of the API's token. In the thread of the terminal that is the terminal. */
-const overHttp = (channel: Channel): Identity =>
-  capabilitiesOf(channel).screen === 'terminal' ? { role: 'terminal', channel } : { role: 'client', channel: 'api' };
+/** The holder of the API's token. In the thread of the terminal that is the terminal. `channel`: or the id of a chat. */
+export const overHttp = (channel: string): Identity =>
+  capabilitiesOf(channel).screen === 'terminal'
+    ? { role: 'terminal', channel: channel.split('/')[0] as Channel }
+    : { role: 'client', channel: 'api' };

@@ -5,6 +5,7 @@ import { looksLikeAnswer } from '../../domain/chat/words/commands.ts';
 import { meaningOf } from '../../domain/chat/words/replies.ts';
 import { languageIn, languageOf } from '../../domain/texts/language.ts';
 import { type Say, sayIn, textIn } from '../../domain/texts/say.ts';
+import { whereOf } from '../../domain/texts/where.ts';
 import { takeTalk } from '../../store/chats/groups.ts';
 import { derivedId, steerItemId } from '../../store/chats/ids.ts';
 import { attach } from '../../store/chats/messages/attachments.ts';
@@ -17,7 +18,7 @@ import { answerOpen, toAsked } from './answers.ts';
 import type { CommandContext } from './commands/command.ts';
 import { isCommand, runCommand } from './commands/table.ts';
 import type { AnsweredMessage, InboundMessage, IntakeResult } from './message.ts';
-import { type InboxEntry, type Meant, once } from './once.ts';
+import { type InboxEntry, type Meant, once, overHttp } from './once.ts';
 import type { IntakeDeps } from './signal.ts';
 import { addSteer } from './stop-and-steer.ts';
 
@@ -62,14 +63,14 @@ async function askedElsewhere({ db, config }: IntakeDeps, message: InboundMessag
 /** What follows the answer goes to the chat that asked first, so the person is told here what became of it. */
 async function answerElsewhere(deps: IntakeDeps, message: InboundMessage, asked: Question): Promise<IntakeResult> {
   const { channelMessageId: id, threadId, text: said } = message;
-  const result = await accept(deps, { ...message, threadId: asked.thread_id });
+  const { writers = [overHttp(asked.also_in!)] } = message;
+  const result = await accept(deps, { ...message, writers, threadId: asked.thread_id });
   const reply = result.kind === 'reply' ? await takeReply(deps.db, result.inboxId) : null;
-  const channel = capabilitiesOf(asked.chat_id).label;
   const told = `${typeof id === 'string' ? id : id.id}/elsewhere`;
   await respond(deps, {
     threadId,
     said,
-    body: reply ?? ((say) => say('answer.done', { channel })),
+    body: reply ?? ((say) => say('answer.done', { where: whereOf(asked.chat_id, say) })),
     channelMessageId: told,
   });
   return result;

@@ -1,8 +1,9 @@
 import { sql } from 'kysely';
-import { capabilitiesOf } from '../../contracts/channels.ts';
+import { capabilitiesOf, channelsOnScreen } from '../../contracts/channels.ts';
 import { type Channel, outboxId } from '../../contracts/ids.ts';
 import { inline } from '../../domain/text/foreign-text.ts';
 import type { Say } from '../../domain/texts/say.ts';
+import { whereOf } from '../../domain/texts/where.ts';
 import { DAY } from '../../domain/time.ts';
 import { dropOutgoing } from '../chats/messages/outbox.ts';
 import { secondAsking } from '../chats/messages/outgoing.ts';
@@ -11,6 +12,7 @@ import { onThread } from '../chats/thread-transaction.ts';
 import { latestThread } from '../chats/threads/threads.ts';
 import type { Db } from '../postgres/database.ts';
 import { currentBot } from '../telegram/bots.ts';
+import { recordNotice } from '../turns/complete-turn.ts';
 import { openQuestion } from '../turns/questions/questions.ts';
 import { isMainChat } from './memories.ts';
 import { SENDING } from './places.ts';
@@ -70,10 +72,25 @@ export async function ownersChats(db: Db, config: { OWNER_PHONE_NUMBER?: string 
   return rows.filter((_, at) => own[at]);
 }
 
+/** The terminal where the owner wrote last; it is asked there while they write nowhere else. */
+export async function ownersTerminal(db: Db): Promise<OwnersChat[]> {
+  const chats = await db
+    .selectFrom('chats')
+    .select(['id', 'channel', 'last_activity_at as writtenAt'])
+    .where('channel', 'in', channelsOnScreen('terminal'))
+    .orderBy('last_activity_at', 'desc')
+    .limit(1)
+    .execute();
+  return chats.map((chat) => ({ ...chat, askOn: null }));
+}
+
 interface WaitingQuestion {
   id: string;
   threadId: string;
   chatId: string;
+  channel: Channel;
+  /** when somebody wrote last in its chat */
+  writtenAt: Date;
   /** a coding task asks, and no turn that the person has just begun */
   ofTask: boolean;
   askedAt: Date;
@@ -85,11 +102,16 @@ interface WaitingQuestion {
 const OLDEST_MS = 7 * DAY;
 const MOST_QUESTIONS = 50;
 
-/** Open questions in these chats that no second channel asks. */
-export async function waitingQuestions(db: Db, chatIds: readonly string[]): Promise<WaitingQuestion[]> {
+/** Open questions in these chats, and on the owner's screens, that no second channel asks. */
+export async function waitingQuestions(
+  db: Db,
+  chatIds: readonly string[],
+  config: { OWNER_PHONE_NUMBER?: string | undefined },
+): Promise<WaitingQuestion[]> {
   if (chatIds.length === 0) return [];
-  return await db
+  const waiting = await db
     .selectFrom('questions')
+    .innerJoin('chats', 'chats.id', 'questions.chat_id')
     .innerJoin('outbox', (on) =>
       on
         .onRef('outbox.turn_id', '=', 'questions.turn_id')
@@ -99,17 +121,23 @@ export async function waitingQuestions(db: Db, chatIds: readonly string[]): Prom
       'questions.id',
       'questions.thread_id as threadId',
       'questions.chat_id as chatId',
+      'chats.channel',
+      'chats.last_activity_at as writtenAt',
       'questions.asked_at as askedAt',
       sql<boolean>`questions.task_id is not null`.as('ofTask'),
       sql<boolean>`outbox.state = 'failed' or (outbox.state = 'queued' and outbox.not_before is null)`.as('unsent'),
     ])
     .where('questions.state', '=', 'open')
     .where('questions.also_in', 'is', null)
-    .where('questions.chat_id', 'in', [...chatIds])
+    .where((e) => e.or([e('questions.chat_id', 'in', [...chatIds]), e('chats.channel', 'not in', SENDING)]))
     .where('questions.asked_at', '>', new Date(Date.now() - OLDEST_MS))
     .orderBy('questions.asked_at', 'desc')
     .limit(MOST_QUESTIONS)
     .execute();
+  const own = await Promise.all(
+    waiting.map(({ chatId }) => chatIds.includes(chatId) || isMainChat(db, chatId, config)),
+  );
+  return waiting.filter((_, at) => own[at]);
 }
 
 /** Asks a question in this chat, too, once. The outbox row to send; null when it is settled, or asked elsewhere already. */
@@ -119,6 +147,7 @@ export async function askAlsoIn(
   chatId: string,
 ): Promise<string | null> {
   const thread = await latestThread(db, chatId);
+  if (capabilitiesOf(chatId).screen !== null) await showOnScreen(db, id, chatId);
   return await onThread(db, threadId, async ({ now }) => {
     const question = await openQuestion(now, threadId, id);
     if (!question || question.also_in !== null) return null;
@@ -134,6 +163,17 @@ export async function askAlsoIn(
     await now.updateTable('questions').set({ also_in: chatId }).where('id', '=', id).execute();
     return again;
   });
+}
+
+/** A screen reads items of its thread, once for each question. */
+async function showOnScreen(db: Db, id: string, chatId: string): Promise<void> {
+  const question = db.selectFrom('questions').select(['turn_id', 'chat_id']).where('id', '=', id);
+  const { turn_id, chat_id } = await question.executeTakeFirstOrThrow();
+  const asks = db.selectFrom('outbox').select('body').where('id', '=', outboxId(turn_id, id));
+  const { body } = await asks.executeTakeFirstOrThrow();
+  const say = await sayTo(db, chatId);
+  const text = `${say('answer.elsewhere', { where: whereOf(chat_id, say) })}\n${body}`;
+  await recordNotice(db, { chatId, outboxId: secondAsking(turn_id, id), text, kind: 'notice', unheard: true });
 }
 
 /** Reports of failed tasks and routines that have waited for their channel since before this moment. */
@@ -172,16 +212,21 @@ export async function tellSettled(db: Db): Promise<Array<{ outboxId: string; cha
     // the id of a chat begins with its channel
     const there = state === 'answered' && decided_by?.channel === also_in!.split('/')[0];
     const [chatId, threadId, asks] = there ? [chat_id, thread_id, outboxId(turn_id, id)] : [also_in!, null, again];
-    const on = capabilitiesOf(decided_by?.channel ?? chat_id).label;
     const say = await sayTo(db, chatId);
+    const where = whereOf(decided_by?.channel ?? chat_id, say);
     const what = inline(prompt.split('\n', 1)[0]!, 80);
     const body =
       state === 'answered'
-        ? say('answer.given', { channel: on, answer: wordsOf(answer ?? '', say), what })
+        ? say('answer.given', { where, answer: wordsOf(answer ?? '', say), what })
         : say('answer.over', { what });
     const shown = await db.selectFrom('outbox').select('state').where('id', '=', asks).executeTakeFirst();
-    if (shown?.state === 'sent') {
-      const row = { id: `${outboxId(turn_id, id)}_settled`, chat_id: chatId, thread_id: threadId, turn_id: null };
+    const settledId = `${outboxId(turn_id, id)}_settled`;
+    const { screen } = capabilitiesOf(chatId);
+    // the screen that asked first shows the question as settled
+    if (screen !== null && chatId !== chat_id)
+      await recordNotice(db, { chatId, outboxId: settledId, text: body, kind: 'notice', unheard: true });
+    if (shown?.state === 'sent' && screen === null) {
+      const row = { id: settledId, chat_id: chatId, thread_id: threadId, turn_id: null };
       await db
         .insertInto('outbox')
         .values({ ...row, kind: 'notice', body })

@@ -67,6 +67,7 @@ const TEAMS = claude('has agent teams where its project switches them on');
 const MEMORY = claude('keeps its memory in the folder of its project where that has one for it');
 
 const OWN_BROWSER = differs('`agent-browser` in a container');
+const IN_CONTAINER = shown('integration/browser/chat')('is used by an agent in its container');
 const AFTER_A_YES = differs('another chat: messages, schedules, `register_group`');
 
 export const NANOCLAW_ELEMENTS = 169;
@@ -213,7 +214,7 @@ export const NANOCLAW: Sentence[] = [
   ),
   says(282, 'no key in a shell', NO_KEY, differs('secrets of an agent')),
 
-  says(293, 'open', PAGE, OWN_BROWSER),
+  says(293, 'open', PAGE, IN_CONTAINER, OWN_BROWSER),
   says(294, 'back', ACTS),
   says(295, 'forward', ACTS),
   says(296, 'reload', ACTS_MORE),

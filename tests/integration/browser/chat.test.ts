@@ -1,10 +1,11 @@
 import { execFileSync } from 'node:child_process';
-import { existsSync, writeFileSync } from 'node:fs';
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import sharp from 'sharp';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { homeLabel } from '../../../src/adapters/kennel/docker/containers.ts';
 import { bytesOfAttachment } from '../../../src/store/chats/messages/attachments.ts';
+import { reachedBy } from '../../../src/store/kennel/egress.ts';
 import { script, type TestApp } from '../../support/app.ts';
 import { type Site, serve } from '../../support/browser-bench.ts';
 import { NO_DOCKER, removeContainers, requireDocker } from '../../support/docker.ts';
@@ -209,6 +210,55 @@ describe.skipIf(NO_DOCKER)('the browser in a chat', () => {
     const { data } = (await bytesOfAttachment(app.store.db, thread, /attachment:(\w+)/.exec(said)![1]!))!;
     expect(await sharp(data).metadata()).toMatchObject({ format: 'png', width: 840 });
     if (process.env.FETCH_TEST_PICTURE) writeFileSync(process.env.FETCH_TEST_PICTURE, data);
+  }, 300_000);
+
+  it('is used by an agent in its container by the program it knows, and asks in the chat as the tools there do', async () => {
+    const { path } = await workspace(app, 'visit');
+    const thread = await app.thread();
+    const inside = (command: string, file: string) => `look agent-browser ${command} > ${file} 2>&1`;
+    const goal = [
+      // the address itself does not stand in the words of the person
+      inside(`open ${at}/l''eak?secret=3`, 'asked.txt'),
+      'ask Go on?',
+      inside(`open ${at}/more`, 'opened.txt'),
+      inside('get title', 'title.txt'),
+      inside('snapshot -i', 'seen.txt'),
+      inside('screenshot page.png', 'saved.txt'),
+      inside('state save auth.json', 'refused.txt'),
+    ].join('; ');
+    const { id } = await startTask(app, goal, { workspace: 'visit', thread });
+    const asked = await approval(thread);
+    const { prompt, chat_id } = await app.store.db
+      .selectFrom('questions')
+      .select(['prompt', 'chat_id'])
+      .where('id', '=', asked.id)
+      .executeTakeFirstOrThrow();
+    expect(prompt).toContain('127.0.0.2');
+    expect((await app.request('POST', `/v1/approvals/${asked.id}`, { decision: 'deny' })).status).toBe(200);
+    // as a person allows for good what is asked for
+    await app.store.db.insertInto('sink_grants').values({ chat_id, sink: 'fetch', question_id: asked.id }).execute();
+    await until('the question of the task is open alone', async () => {
+      const { turns, pending_approvals, pending_user_inputs } = await app.detail(thread);
+      return (
+        pending_approvals.length === 0 &&
+        pending_user_inputs.length === 1 &&
+        turns.every(({ status }) => status !== 'in_progress')
+      );
+    });
+    expect(site.asked.some((path) => path.includes('secret=3'))).toBe(false);
+    expect((await app.say(thread, 'yes')).kind).toBe('answer');
+    await inState(app, id, 'completed', 180_000);
+    const read = (file: string) => readFileSync(join(path, file), 'utf8');
+    expect(read('asked.txt')).toMatch(/^Not done yet\. The person is asked first/);
+    expect(read('opened.txt')).toContain('heading "More" [level=1, ref=e1]');
+    expect(read('title.txt')).toBe('More\n');
+    expect(read('saved.txt')).toBe('Saved to page.png\n');
+    expect(readFileSync(join(path, 'page.png')).subarray(1, 4).toString()).toBe('PNG');
+    expect(read('refused.txt')).toContain('A log-in is not saved');
+    // what it read counts, and looks at a page are no messages of the chat
+    expect((await reachedBy(app.store.db, id)).map(({ host }) => host)).toContain('127.0.0.2');
+    const turns = app.store.db.selectFrom('turns').select('id').where('thread_id', '=', thread);
+    expect(await turns.where('call', 'is not', null).execute()).toHaveLength(1);
   }, 300_000);
 
   it('pictures a project with a server of its own as it is started', async () => {

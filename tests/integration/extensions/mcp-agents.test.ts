@@ -290,6 +290,32 @@ it('sees and changes the schedules of every chat from the owner’s own, after a
   await bench.db.deleteFrom('crons').execute();
 });
 
+it('has what its chat has of a browser, by command lines, until its task is over', async () => {
+  const browse = async (...argv: string[]) => {
+    const body = argv.map((each) => `${each}\0`).join('');
+    const answered = await fetch(`http://127.0.0.1:${port}/nanoclaw/browser`, { method: 'POST', body });
+    return { status: answered.status, text: await answered.text() };
+  };
+  expect(await browse('eval', 'document.cookie')).toMatchObject({
+    status: 422,
+    text: expect.stringMatching(/^agent-browser works/),
+  });
+  expect(await browse('open', 'file:///etc/passwd')).toMatchObject({
+    status: 422,
+    text: expect.stringContaining('http'),
+  });
+  const { thread_id: id } = opened.task;
+  await bench.db.updateTable('threads').set({ mode: 'plan' }).where('id', '=', id).execute();
+  expect((await browse('open', 'localhost:3000')).text).toContain('plans and changes nothing');
+  await bench.db.updateTable('threads').set({ mode: 'agent' }).where('id', '=', id).execute();
+  // this process has no browsers; looking begins no turn
+  expect((await browse('snapshot')).status).toBe(422);
+  const turns = await bench.db.selectFrom('turns').select('id').where('status', '=', 'in_progress').execute();
+  expect(turns).toEqual([]);
+  await bench.db.updateTable('tasks').set({ state: 'completed', ended_at: new Date() }).execute();
+  expect(await browse('snapshot')).toEqual({ status: 422, text: 'The task is over.\n' });
+});
+
 it('is told of groups and schedules by the files of the protocol, and of no other file', async () => {
   const file = (name: string) => fetch(`http://127.0.0.1:${port}/nanoclaw/${name}`);
   expect(await (await file('current_tasks.json')).json()).toEqual([]);

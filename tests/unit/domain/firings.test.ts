@@ -67,6 +67,68 @@ describe('when clocks change', () => {
   });
 });
 
+/**
+ * Around both changes of a year in five zones, written by hand: a half hour (Lord Howe), at midnight (Santiago), back
+ * for Ramadan (Casablanca). Each line is the zone, the pattern, a moment before it, and the next firings, all in UTC.
+ */
+const AROUND_CHANGES: Array<[zone: string, schedule: string, from: string, firings: string]> = [
+  // 15:30 UTC: from 02:00 to 02:30
+  ['Australia/Lord_Howe', '0 2 * * *', '10-02T12:00', '10-02T15:30 10-03T15:00 10-04T15:00'],
+  ['Australia/Lord_Howe', '15 2 * * *', '10-01T12:00', '10-01T15:45 10-02T15:30 10-03T15:15'],
+  ['Australia/Lord_Howe', '30 2 * * *', '10-01T12:00', '10-01T16:00 10-02T15:30 10-03T15:30'],
+  ['Australia/Lord_Howe', '0 * * * *', '10-02T14:00', '10-02T14:30 10-02T16:00 10-02T17:00'],
+  ['Australia/Lord_Howe', '*/15 * * * *', '10-02T15:00', '10-02T15:15 10-02T15:30 10-02T15:45 10-02T16:00'],
+  ['Australia/Lord_Howe', '@every 3600s/900s', '10-02T14:30', '10-02T15:15 10-02T16:15 10-02T17:15'],
+  // 15:00 UTC: from 02:00 back to 01:30
+  ['Australia/Lord_Howe', '45 1 * * *', '04-02T12:00', '04-02T14:45 04-03T14:45 04-04T15:15'],
+  ['Australia/Lord_Howe', '15 1 * * *', '04-02T12:00', '04-02T14:15 04-03T14:15 04-04T14:45'],
+  ['Australia/Lord_Howe', '0 * * * *', '04-03T13:30', '04-03T14:00 04-03T15:30 04-03T16:30'],
+  ['Australia/Lord_Howe', '30 * * * *', '04-03T14:00', '04-03T14:30 04-03T15:00 04-03T16:00'],
+  ['Australia/Lord_Howe', '*/15 1 * * *', '04-03T14:20', '04-03T14:30 04-03T14:45 04-03T15:00 04-03T15:15 04-04T14:30'],
+  // 04:00 UTC: from 00:00 to 01:00
+  ['America/Santiago', '0 0 * * *', '09-03T12:00', '09-04T04:00 09-05T04:00 09-06T03:00'],
+  ['America/Santiago', '30 0 * * *', '09-03T12:00', '09-04T04:30 09-05T04:00 09-06T03:30'],
+  ['America/Santiago', '0 0 * * SUN', '09-03T12:00', '09-05T04:00 09-12T03:00'],
+  ['America/Santiago', '0 * * * *', '09-05T02:30', '09-05T03:00 09-05T04:00 09-05T05:00'],
+  ['America/Santiago', '@every 3600s/900s', '09-05T03:00', '09-05T03:15 09-05T04:15'],
+  // 03:00 UTC: from 00:00 back to 23:00 of the day before
+  ['America/Santiago', '30 23 * * *', '04-03T12:00', '04-04T02:30 04-05T03:30 04-06T03:30'],
+  ['America/Santiago', '30 23 * * SAT', '04-03T12:00', '04-04T02:30 04-11T03:30'],
+  ['America/Santiago', '0 0 * * *', '04-02T12:00', '04-03T03:00 04-04T04:00 04-05T04:00'],
+  ['America/Santiago', '*/30 23 * * *', '04-03T12:00', '04-04T02:00 04-04T02:30 04-04T03:00 04-04T03:30 04-05T03:00'],
+  // 02:00 UTC: from 02:00 to 03:00
+  ['Africa/Casablanca', '30 2 * * *', '04-04T12:00', '04-05T02:30 04-06T02:00 04-07T01:30'],
+  ['Africa/Casablanca', '0 * * * *', '04-06T00:30', '04-06T01:00 04-06T02:00 04-06T03:00'],
+  ['Africa/Casablanca', '@every 3600s/900s', '04-06T01:00', '04-06T01:15 04-06T02:15'],
+  // 02:00 UTC: from 03:00 back to 02:00
+  ['Africa/Casablanca', '30 2 * * *', '02-22T00:00', '02-22T01:30 02-23T01:30 02-24T02:30'],
+  ['Africa/Casablanca', '*/30 2 * * *', '02-23T00:00', '02-23T01:00 02-23T01:30 02-23T02:00 02-23T02:30 02-24T02:00'],
+  // 07:00 UTC: from 02:00 to 03:00
+  ['America/New_York', '30 2 * * *', '03-12T12:00', '03-13T07:30 03-14T07:00 03-15T06:30'],
+  ['America/New_York', '0 */2 * * *', '03-14T04:00', '03-14T05:00 03-14T07:00 03-14T08:00 03-14T10:00'],
+  ['America/New_York', '@every 3600s/900s', '03-14T06:00', '03-14T06:15 03-14T07:15'],
+  // 06:00 UTC: from 02:00 back to 01:00
+  ['America/New_York', '30 1 * * *', '11-05T12:00', '11-06T05:30 11-07T05:30 11-08T06:30'],
+  ['America/New_York', '*/30 1 * * *', '11-07T00:00', '11-07T05:00 11-07T05:30 11-07T06:00 11-07T06:30 11-08T06:00'],
+  ['America/New_York', '0 9 * * MON-FRI', '11-05T12:00', '11-05T13:00 11-08T14:00'],
+  // 01:00 UTC: from 02:00 to 03:00
+  ['Europe/Berlin', '30 2 * * *', '03-26T12:00', '03-27T01:30 03-28T01:00 03-29T00:30'],
+  ['Europe/Berlin', '*/20 * * * *', '03-28T00:30', '03-28T00:40 03-28T01:00 03-28T01:20'],
+  ['Europe/Berlin', '@every 3600s/900s', '03-28T00:00', '03-28T00:15 03-28T01:15'],
+  // 01:00 UTC: from 03:00 back to 02:00
+  ['Europe/Berlin', '0 2 * * *', '10-29T12:00', '10-30T00:00 10-31T00:00 11-01T01:00'],
+  ['Europe/Berlin', '0 2,3 * * *', '10-30T12:00', '10-31T00:00 10-31T02:00 11-01T01:00 11-01T02:00'],
+  ['Europe/Berlin', '0 * * * *', '10-30T23:30', '10-31T00:00 10-31T01:00 10-31T02:00'],
+];
+
+it.each(AROUND_CHANGES)('%s: %s after %s', (zone, schedule, from, expected) => {
+  // the clocks of Morocco do not change after 2026
+  const year = zone === 'Africa/Casablanca' ? 2025 : 2027;
+  const wanted = expected.split(' ');
+  const found = nextFirings(schedule, zone, new Date(`${year}-${from}:00Z`), wanted.length);
+  expect(found.map((at) => at.toISOString().slice(5, 16))).toEqual(wanted);
+});
+
 /** A field with the numbers that it means, so that no parser of ours is asked. */
 const field = (first: number, last: number) =>
   fc.oneof(

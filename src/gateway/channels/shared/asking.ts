@@ -1,5 +1,6 @@
 import { visible } from '../../../domain/text/evidence.ts';
 import type { Say } from '../../../domain/texts/say.ts';
+import { whereOf } from '../../../domain/texts/where.ts';
 import { ago, HOUR } from '../../../domain/time.ts';
 import type { Asked } from '../../../store/chats/messages/outgoing.ts';
 
@@ -9,7 +10,11 @@ import type { Asked } from '../../../store/chats/messages/outgoing.ts';
 export const leadOf = ({ again }: Pick<Asked, 'again'>, say: Say): string[] =>
   again === null
     ? []
-    : [again === 'reminder' ? say('answer.waiting') : say('answer.elsewhere', { channel: again.firstAskedOn })];
+    : [
+        again === 'reminder'
+          ? say('answer.waiting')
+          : say('answer.elsewhere', { where: whereOf(again.firstAskedOn, say) }),
+      ];
 
 /** The note on a reply that waited for its channel; null up to an hour. */
 export function ageNote(ms: number, label: string): string | null {

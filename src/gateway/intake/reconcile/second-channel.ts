@@ -7,6 +7,7 @@ import {
   channelsAway,
   type OwnersChat,
   ownersChats,
+  ownersTerminal,
   tellSettled,
   waitingFailures,
   waitingQuestions,
@@ -19,8 +20,9 @@ const AWAY_MS = 5 * MINUTE;
 
 /**
  * Asks the owner on a second channel, too: where they wish it, where the first one is away or does not have the
- * question, or where a coding task asks while the owner writes on the other one. What the owner then decides is told where it is still shown. Each
- * call is one round.
+ * question, or where a coding task asks while the owner writes on the other one. A question at the terminal or on the
+ * page is asked elsewhere for the same reasons. What the owner then decides is told where it is still shown. Each call
+ * is one round.
  */
 export function createSecondChannel(deps: IntakeDeps, awayMs = AWAY_MS): () => Promise<void> {
   /** since when each channel is away, as far as this process has seen, in ms */
@@ -44,12 +46,18 @@ export function createSecondChannel(deps: IntakeDeps, awayMs = AWAY_MS): () => P
     }
     const byId = new Map(chats.map((chat) => [chat.id, chat]));
     const wish = chats.find(({ askOn }) => askOn !== null)?.askOn ?? null;
-    for (const question of await waitingQuestions(db, [...byId.keys()])) {
-      const first = byId.get(question.chatId)!;
-      const others = reached.filter(({ channel }) => channel !== first.channel);
-      const there = others.find(({ channel }) => channel === wish) ?? others[0];
-      const unheard = isAway(first.channel) || (question.unsent && question.askedAt.getTime() <= before);
-      if (!there || !(unheard || isBetter(there, first, question, wish))) continue;
+    const terminal = await ownersTerminal(db);
+    for (const question of await waitingQuestions(db, [...byId.keys()], config)) {
+      const elsewhere = ({ channel }: OwnersChat) => channel !== question.channel;
+      const others = reached.filter(elsewhere);
+      const latest = [...others, ...terminal.filter(elsewhere)].sort((a, b) => +b.writtenAt - +a.writtenAt)[0];
+      const onScreen = capabilitiesOf(question.channel).screen !== null;
+      const unheard =
+        !onScreen && (isAway(question.channel) || (question.unsent && question.askedAt.getTime() <= before));
+      const wished = others.find(({ channel }) => channel === wish);
+      const better = wished ?? (latest && isBetter(latest, question, wish) ? latest : undefined);
+      const there = better ?? (unheard ? others[0] : undefined);
+      if (!there) continue;
       const outboxId = await askAlsoIn(db, question, there.id);
       // a Temporal server that is away does not hold the others up; the comparison with it finds the row
       if (outboxId) void deliverNow(deps, outboxId, there.id);
@@ -62,16 +70,12 @@ export function createSecondChannel(deps: IntakeDeps, awayMs = AWAY_MS): () => P
   };
 }
 
-/** Whether the owner is rather asked there: where they wish, else where they write while a task works. */
-function isBetter(
+/** Whether the owner is rather asked there, where they write while a task works. */
+const isBetter = (
   there: OwnersChat,
-  first: OwnersChat,
-  { ofTask }: { ofTask: boolean },
+  first: Pick<OwnersChat, 'channel' | 'writtenAt'> & { ofTask: boolean },
   wish: Channel | null,
-): boolean {
-  if (wish === there.channel) return true;
-  return wish !== first.channel && ofTask && there.writtenAt > first.writtenAt;
-}
+): boolean => wish !== first.channel && first.ofTask && there.writtenAt > first.writtenAt;
 
 /** The report itself waits for its channel. */
 async function tellFailure(

@@ -107,6 +107,15 @@ export const bytesOfAttachment = (db: Db | Tx, threadId: string, id: string): Pr
     .where(isOrWas('attachments', id))
     .executeTakeFirst();
 
+/** The bytes of a picture that somebody else keeps: it is here no more. */
+export const takeAttachment = (db: Db, threadId: string, id: string): Promise<{ data: Buffer } | undefined> =>
+  db
+    .deleteFrom('attachments')
+    .where('thread_id', '=', threadId)
+    .where('id', '=', id)
+    .returning('data')
+    .executeTakeFirst();
+
 /** How long a file waits for the word that it is for. */
 const BUNDLE_DAYS = 7;
 

@@ -1,4 +1,3 @@
-import { capabilitiesOf } from '../../../contracts/channels.ts';
 import { baselineOfQuestion, outboxId as outboxIdOf } from '../../../contracts/ids.ts';
 import { argumentsEvidence } from '../../../domain/text/evidence.ts';
 import { languageOf } from '../../../domain/texts/language.ts';
@@ -112,11 +111,7 @@ async function askedBy(db: Db, id: string, turnId: string): Promise<Asked | null
       evidence: evidence?.slice(0, end) ?? null,
       rest: (evidence?.length ?? 0) - end,
       again:
-        id === asks
-          ? null
-          : id === secondAsking(turnId, questionId)
-            ? { firstAskedOn: capabilitiesOf(question.channel).label }
-            : 'reminder',
+        id === asks ? null : id === secondAsking(turnId, questionId) ? { firstAskedOn: question.channel } : 'reminder',
     };
   }
   return null;

@@ -2,6 +2,7 @@ import type { Selectable } from 'kysely';
 import type { Danger } from '../../../contracts/conversation.ts';
 import type { DecidedBy, Decision } from '../../../contracts/decision.ts';
 import type { Sink } from '../../../contracts/taint.ts';
+import { secondAsking } from '../../chats/messages/outgoing.ts';
 import type { Db, Tx } from '../../postgres/database.ts';
 import type { QuestionTable } from '../../schema/tables/turns.ts';
 
@@ -71,14 +72,19 @@ export const openQuestions = (tx: Db | Tx, threadId: string): Promise<Question[]
     .execute();
 
 /** Open questions of other chats that the chat of this thread shows, too; the latest first. */
-export const askedHereToo = (db: Db, threadId: string): Promise<Question[]> =>
-  db
+export async function askedHereToo(db: Db, threadId: string): Promise<Question[]> {
+  const asked = await db
     .selectFrom('questions')
     .selectAll()
     .where('also_in', '=', db.selectFrom('threads').select('chat_id').where('id', '=', threadId))
     .where('state', '=', 'open')
     .orderBy('asked_at', 'desc')
     .execute();
+  if (asked.length === 0) return asked;
+  const ids = asked.map(({ id, turn_id }) => secondAsking(turn_id, id));
+  const sent = await db.selectFrom('outbox').select('id').where('id', 'in', ids).where('state', '=', 'sent').execute();
+  return asked.filter((_, at) => sent.some(({ id }) => id === ids[at]));
+}
 
 /** How long a turn or a coding task has waited for answers of people, ms. Questions that were open at once count once. */
 export async function waitedForPeople(db: Db | Tx, of: { turnId: string } | { taskId: string }): Promise<number> {

@@ -653,6 +653,84 @@ it('asks where the owner wishes, and no more where a task asks while they write 
   expect([await isAskedIn(there), await isAskedIn(ana)]).toEqual([null, null]);
 });
 
+/** A chat of the owner at the terminal or on the page. */
+async function onScreen(channel: 'console' | 'api') {
+  const { id: threadId } = await intake.channelThread(channel, `screen-${++counter}`);
+  const { chat_id: chatId } = await db()
+    .selectFrom('threads')
+    .select('chat_id')
+    .where('id', '=', threadId)
+    .executeTakeFirstOrThrow();
+  return { threadId, chatId };
+}
+const asTask = (id: string) =>
+  db().updateTable('questions').set({ task_id: 'tsk_asks' }).where('id', '=', id).execute();
+/** The owner writes there, later than anywhere else. */
+const writtenIn = ({ chatId }: { chatId: string }) =>
+  db()
+    .updateTable('chats')
+    .set({ last_activity_at: new Date(Date.now() + 1_000 * ++counter) })
+    .where('id', '=', chatId)
+    .execute();
+
+it.each(['console', 'api'] as const)(
+  'asks on Telegram what a task asks on a screen (%s) that the owner has left',
+  async (name) => {
+    const ana = await onlyOwner();
+    const there = await onScreen(name);
+    const id = await question(there, ['red', 'green']);
+    await writtenIn(there);
+    await secondChannel();
+    await writtenIn(ana);
+    await secondChannel();
+    // a turn that a person has just begun there is answered there
+    expect((await stateOf(id)).also_in).toBeNull();
+    await asTask(id);
+    await secondChannel();
+    await secondChannel();
+    expect((await stateOf(id)).also_in).toBe(ana.chatId);
+    // words from before it is shown there are none about it
+    server.writes(ana, 'green');
+    await handled();
+    expect(await stateOf(id)).toMatchObject({ state: 'open' });
+    await deliverAll(ana.chatId);
+    expect(server.textsIn(ana.id).filter((text) => text.includes('Which colour?'))).toEqual([
+      expect.stringContaining('(Asked at your computer. You can answer here, too.)'),
+    ]);
+    server.presses(ana, server.shown.findLast(({ buttons }) => buttons.length > 0)!, 'green');
+    await handled();
+    expect(await stateOf(id)).toMatchObject({ state: 'answered', answer: 'green' });
+    await until('what became of it is told', async () => {
+      await deliverAll(ana.chatId);
+      return server.textsIn(ana.id).includes('That is answered. The rest comes at your computer.');
+    });
+    await secondChannel();
+    // the screen shows the question as settled
+    expect(await noticesTo(there.chatId)).toEqual([]);
+  },
+);
+
+it('asks at the terminal, too, where the owner writes while a task of Telegram works, and takes the answer there', async () => {
+  const ana = await onlyOwner();
+  const there = await onScreen('console');
+  const id = await question(ana, ['red', 'green']);
+  await asTask(id);
+  await deliverAll(ana.chatId);
+  await writtenIn(ana);
+  await secondChannel();
+  expect((await stateOf(id)).also_in).toBeNull();
+  await writtenIn(there);
+  await secondChannel();
+  await secondChannel();
+  expect((await stateOf(id)).also_in).toBe(there.chatId);
+  expect(await noticesTo(there.chatId)).toEqual(['(Asked on Telegram. You can answer here, too.)\nWhich colour?']);
+  await db().updateTable('outbox').set({ state: 'sent' }).where('chat_id', '=', there.chatId).execute();
+  await intake.say({ threadId: there.threadId, text: 'green', channelMessageId: `green ${id}` });
+  expect(await stateOf(id)).toMatchObject({ state: 'answered', answer: 'green' });
+  await secondChannel();
+  expect((await noticesTo(ana.chatId)).at(-1)).toBe('Answered at your computer: green. That settles “Which colour?”');
+});
+
 it('tells on Telegram, once, what failed while WhatsApp is away', async () => {
   const ana = await onlyOwner();
   const there = await ownersWhatsApp('disconnected');
