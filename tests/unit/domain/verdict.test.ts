@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { TestEdits } from '../../../src/contracts/workspace-ops.ts';
+import type { PartCheck } from '../../../src/domain/tasks/checks/part-checks.ts';
 import type { TestCase } from '../../../src/domain/tasks/checks/test-results.ts';
 import {
   brokenTests,
@@ -289,8 +290,8 @@ describe('the verdict on a task', () => {
   });
 
   it('says whether more passes helped', () => {
-    expect(passesText(1, false)).toBe('One more pass was needed: tests failed after the first.');
-    expect(passesText(2, false)).toBe('2 more passes were needed: tests failed after the first.');
+    expect(passesText(1, false)).toBe('One more pass was needed: checks failed after the first.');
+    expect(passesText(2, false)).toBe('2 more passes were needed: checks failed after the first.');
     expect(passesText(1, true)).toBe('Its agent had one more pass to repair that.');
     expect(passesText(2, true)).toBe('Its agent had 2 more passes to repair that.');
   });
@@ -316,5 +317,126 @@ describe('a test that is known to pass only sometimes', () => {
     const also = { ...evidence, after: run(1, ['- a', '- b']) };
     expect(verdictOf(also).level).toBe('unverified');
     expect(brokenTests(also)).toEqual(['a']);
+  });
+});
+
+/** `+` passed, `-` failed, `…` ran out of time; after, then before (`?`: not known). */
+const part = (name: PartCheck['part'], ends: string): PartCheck => ({
+  part: name,
+  command: `npm run ${name}`,
+  state: ({ '+': 'passed', '-': 'failed', '…': 'timed out' } as const)[ends[0] as '+'],
+  passedBefore: ends[1] === '?' ? null : ends[1] === '+',
+  output: '',
+});
+
+describe('build and lint', () => {
+  const pass = run(0, ['+ a']);
+  const fail = run(1, ['- a']);
+  /** What happened; before; after; build; lint; the verdict; its headline; its reasons. */
+  const cases: Array<[string, TestRun | null, TestRun | null, string, string, string, string, string[]]> = [
+    ['pass', pass, pass, '++', '++', 'verified', ', tests pass', ['`npm run build` and `npm run lint` pass.']],
+    [
+      'build breaks',
+      pass,
+      pass,
+      '-+',
+      '',
+      'unverified',
+      ', but it does not build',
+      ['`npm run build` fails, and passed before it.'],
+    ],
+    [
+      'build may be older',
+      pass,
+      pass,
+      '-?',
+      '',
+      'unverified',
+      ', but it does not build',
+      ['`npm run build` fails. Whether it passed before is not known.'],
+    ],
+    [
+      'build was broken',
+      pass,
+      pass,
+      '--',
+      '',
+      'partly',
+      ', but it does not build, as before',
+      ['`npm run build` fails, as before.'],
+    ],
+    [
+      'build is too slow',
+      pass,
+      pass,
+      '…+',
+      '',
+      'partly',
+      ', tests pass',
+      ['`npm run build` did not end in time, and passed before it.'],
+    ],
+    [
+      'lint breaks',
+      pass,
+      pass,
+      '',
+      '-+',
+      'partly',
+      ', but its lint fails',
+      ['`npm run lint` fails, and passed before it.'],
+    ],
+    ['lint was broken', pass, pass, '', '--', 'partly', ', tests pass', ['`npm run lint` fails, as before.']],
+    [
+      'a test and the build break',
+      pass,
+      fail,
+      '-+',
+      '',
+      'unverified',
+      ', but 1 test fails',
+      ['This test fails: `a`.', '`npm run build` fails, and passed before it.'],
+    ],
+    [
+      'there are no tests, and the build breaks',
+      null,
+      null,
+      '-+',
+      '',
+      'unverified',
+      ', but it does not build',
+      ['`npm run build` fails, and passed before it.', 'No tests were run.'],
+    ],
+    [
+      'there are no tests, and the build passes',
+      null,
+      null,
+      '++',
+      '',
+      'unverified',
+      '. No tests were run.',
+      ['`npm run build` passes.'],
+    ],
+    [
+      'only an old test fails, and the build breaks',
+      fail,
+      fail,
+      '-+',
+      '',
+      'unverified',
+      ', but it does not build',
+      ['`npm run build` fails, and passed before it.', '1 test failed before it, too: `a`.'],
+    ],
+  ];
+  it.each(cases)('count beside the tests: %s', (_, before, after, build, lint, level, headline, reasons) => {
+    const parts = [...(build ? [part('build', build)] : []), ...(lint ? [part('lint', lint)] : [])];
+    expect(verdictOf({ before, after, edits: none, parts })).toMatchObject({ level, headline, reasons });
+  });
+
+  it('that break are never hidden by a test that passes only sometimes', () => {
+    const evidence = { before: pass, after: fail, edits: none, flaky: ['a'] };
+    expect(verdictOf({ ...evidence, parts: [part('build', '-+')] })).toMatchObject({
+      level: 'unverified',
+      headline: ', but it does not build',
+    });
   });
 });

@@ -1,6 +1,7 @@
 import type { TestEdits } from '../../../contracts/workspace-ops.ts';
 import { codeFence, visible } from '../../text/foreign-text.ts';
 import { suffix } from '../../text/storable.ts';
+import { type PartCheck, partsText } from './part-checks.ts';
 import type { TestCase } from './test-results.ts';
 
 /**
@@ -24,8 +25,9 @@ export interface TestRun {
 
 export interface Verdict {
   /**
-   * `verified`: every test that ran before runs and passes. `partly`: what failed failed before, too, or a part of the
-   * tests is gone. `unverified`: a test fails that did not fail before, or nothing shows that anything works.
+   * `verified`: every test that ran before runs and passes. `partly`: what failed failed before, too, a part of the tests
+   * is gone, or lint fails. `unverified`: a test or the build fails that did not fail before, or nothing shows that
+   * anything works.
    */
   level: 'verified' | 'partly' | 'unverified';
   /** continues "Done in demo": `, tests pass`, `, but 2 tests fail`, `. No tests were run.` */
@@ -47,12 +49,33 @@ interface Evidence {
   edits: TestEdits;
   /** tests that are known to pass only sometimes */
   flaky?: readonly string[];
+  /** build and lint after the task */
+  parts?: readonly PartCheck[];
 }
 
 const NAMES_SHOWN = 5;
 const NAME_CHARS = 120;
 
-export function verdictOf({ after, before, edits, flaky = [] }: Evidence): Verdict {
+const LEVELS = ['verified', 'partly', 'unverified'] as const;
+
+/** Failing tests say more than a failing build, which often makes them fail. */
+export function verdictOf({ parts = [], ...evidence }: Evidence): Verdict {
+  const byTests = verdictByTests(evidence);
+  const { level, headline, failing, passing } = partsText(parts);
+  const rises = level === 'unverified' && byTests.level !== 'unverified';
+  const doTestsFail = byTests.headline.startsWith(', but ') && !rises;
+  const reasons = [...byTests.reasons];
+  const isReplaced = headline !== null && !doTestsFail;
+  if (isReplaced && byTests.headline === NONE_RUN) reasons.unshift('No tests were run.');
+  return {
+    ...byTests,
+    level: LEVELS[Math.max(LEVELS.indexOf(level), LEVELS.indexOf(byTests.level))]!,
+    headline: isReplaced ? headline : byTests.headline,
+    reasons: doTestsFail ? [...reasons, ...failing, ...passing] : [...failing, ...reasons, ...passing],
+  };
+}
+
+function verdictByTests({ after, before, edits, flaky = [] }: Omit<Evidence, 'parts'>): Verdict {
   const countsOf = (run: TestRun | null) => ({
     passed: countOf(run, 'passed'),
     failed: countOf(run, 'failed'),
@@ -194,12 +217,12 @@ export function brokenTests({
   return fresh.length > 0 ? fresh : null;
 }
 
-/** For the person: the agent had more passes, because tests failed at the end of the one before. */
+/** For the person: the agent had more passes, because checks failed at the end of the one before. */
 export function passesText(passes: number, fail: boolean): string {
   if (fail) return `Its agent had ${passes === 1 ? 'one more pass' : `${passes} more passes`} to repair that.`;
   return passes === 1
-    ? 'One more pass was needed: tests failed after the first.'
-    : `${passes} more passes were needed: tests failed after the first.`;
+    ? 'One more pass was needed: checks failed after the first.'
+    : `${passes} more passes were needed: checks failed after the first.`;
 }
 
 const BROKEN_SHOWN = 20;
