@@ -245,6 +245,19 @@ describe('the verdict on a task', () => {
     });
   });
 
+  it('believes a command that goes well where its runner names failed tests only', () => {
+    expect(verdictOf({ after: run(0), before: run(1, ['- a']), edits: none })).toMatchObject({
+      level: 'verified',
+      headline: ', tests pass that failed before',
+    });
+  });
+
+  it('names new tests beside those that are gone, because one may have got another name', () => {
+    const verdict = verdictOf({ after: run(0, ['+ a', '+ c']), before: run(0, ['+ a', '+ b']), edits: none });
+    expect(verdict.reasons).toEqual(['No longer there: `b`. New: `c`.']);
+    expect(verdict.level).toBe('partly');
+  });
+
   it('does not miss tests where a part of the output is missing, and says so', () => {
     const verdict = verdictOf({
       after: { ...run(0, ['+ a']), cut: true },

@@ -163,7 +163,8 @@ function list(names: readonly string[]): string {
 
 /** Why nothing is known of the tests after the task; null when they ran to an end. */
 function notRun(after: TestRun | null, before: TestRun | null): { headline: string; reasons: string[] } | null {
-  const ranBefore = before?.state === 'ended' && before.cases.length > 0;
+  // some runners name failed tests only
+  const ranBefore = before?.state === 'ended' && before.cases.some(({ outcome }) => outcome !== 'failed');
   const lost = ranBefore ? [`Before it, ${tests(before.cases.length)} ran.`] : [];
   if (!after) return { headline: NONE_RUN, reasons: lost };
   switch (after.state) {
@@ -255,13 +256,16 @@ function goneText(before: TestRun | null, after: TestRun): string[] {
   const now = new Map(after.cases.map((each) => [each.name, each]));
   const ran = before.cases.filter(({ outcome }) => outcome === 'passed');
   const gone = ran.filter(({ name }) => !now.has(name) && !hasPassedGroup(name, now)).map(({ name }) => name);
+  const known = new Set(before.cases.map(({ name }) => name));
+  const added = after.cases.filter(({ name, group }) => !group && !known.has(name)).map(({ name }) => name);
   const skipped = ran.filter(({ name }) => now.get(name)?.outcome === 'skipped').map(({ name }) => name);
   const fewer = ran.flatMap(({ name, tests: had }) => {
     const has = now.get(name)?.tests;
     return had !== undefined && has !== undefined && has < had ? [`${name} (${had} before, ${has} now)`] : [];
   });
   return [
-    ...(gone.length > 0 ? [`No longer there: ${list(gone)}.`] : []),
+    // a test may have got another name
+    ...(gone.length > 0 ? [`No longer there: ${list(gone)}.${added.length > 0 ? ` New: ${list(added)}.` : ''}`] : []),
     ...(skipped.length > 0 ? [`Now skipped: ${list(skipped)}.`] : []),
     ...(fewer.length > 0 ? [`Fewer tests: ${list(fewer)}.`] : []),
   ];
