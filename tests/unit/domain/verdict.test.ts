@@ -258,6 +258,11 @@ describe('the verdict on a task', () => {
     expect(verdict.level).toBe('partly');
   });
 
+  it('does not say that tests are gone that a broken file took along', () => {
+    const verdict = verdictOf({ after: run(1, ['- test_b.py']), before: run(0, ['+ a', '+ b']), edits: none });
+    expect(verdict.reasons).toEqual(['This test fails: `test_b.py`.', 'Not run any more: `a`, `b`.']);
+  });
+
   it('does not miss tests where a part of the output is missing, and says so', () => {
     const verdict = verdictOf({
       after: { ...run(0, ['+ a']), cut: true },

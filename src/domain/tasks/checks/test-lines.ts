@@ -135,8 +135,7 @@ export const cargoAndUnittest: TestReader = (lines) => {
     const own = line.slice(0, Math.max(dots, 0)).replace(/^test /, '');
     const name: string | null = isNamed ? (isUnittest(before) && !isUnittest(own) ? before : own) : begun;
     if (name !== null && outcome) {
-      const [times, key] = [found.size, name];
-      found.set(found.has(key) ? `${key} ${times}` : key, ended(name, outcome));
+      found.set(found.has(name) ? `${name} ${found.size}` : name, ended(name, outcome));
       begun = null;
     } else if (isNamed && isUnittest(name!)) begun = name;
     if (before.startsWith('=====') && /^(?:ERROR|FAIL): /.test(line)) failed.add(line.slice(line.indexOf(' ') + 1));

@@ -258,14 +258,16 @@ function goneText(before: TestRun | null, after: TestRun): string[] {
   const gone = ran.filter(({ name }) => !now.has(name) && !hasPassedGroup(name, now)).map(({ name }) => name);
   const known = new Set(before.cases.map(({ name }) => name));
   const added = after.cases.filter(({ name, group }) => !group && !known.has(name)).map(({ name }) => name);
+  // a file that cannot be loaded, or a package that does not build, takes its tests along
+  const howGone = after.code === 0 ? 'No longer there' : 'Not run any more';
+  const renamed = after.code === 0 && added.length > 0 ? ` New: ${list(added)}.` : '';
   const skipped = ran.filter(({ name }) => now.get(name)?.outcome === 'skipped').map(({ name }) => name);
   const fewer = ran.flatMap(({ name, tests: had }) => {
     const has = now.get(name)?.tests;
     return had !== undefined && has !== undefined && has < had ? [`${name} (${had} before, ${has} now)`] : [];
   });
   return [
-    // a test may have got another name
-    ...(gone.length > 0 ? [`No longer there: ${list(gone)}.${added.length > 0 ? ` New: ${list(added)}.` : ''}`] : []),
+    ...(gone.length > 0 ? [`${howGone}: ${list(gone)}.${renamed}`] : []),
     ...(skipped.length > 0 ? [`Now skipped: ${list(skipped)}.`] : []),
     ...(fewer.length > 0 ? [`Fewer tests: ${list(fewer)}.`] : []),
   ];
@@ -281,10 +283,12 @@ function hasPassedGroup(name: string, now: ReadonlyMap<string, TestCase>): boole
 function editsText({ weakened, settings }: TestEdits, compared: boolean): string[] {
   const files = weakened.slice(0, NAMES_SHOWN).map(({ path, tests: [had, has], checks, skips }) => {
     const name = list([path]);
-    if (has < had)
-      return has === 0 ? `All ${tests(had)} of ${name} are gone.` : `${name} had ${had} tests, and has ${has}.`;
+    if (has < had && has === 0)
+      return had === 1 ? `The only test of ${name} is gone.` : `All ${had} tests of ${name} are gone.`;
+    if (has < had) return `${name} had ${had} tests, and has ${has}.`;
     if (skips[1] > skips[0]) return `${name} now skips tests.`;
-    return `${name} compared ${checks[0]} times, and does so ${checks[1]} times now.`;
+    const times = (count: number) => `${count} ${count === 1 ? 'time' : 'times'}`;
+    return `${name} compared ${times(checks[0])}, and does so ${times(checks[1])} now.`;
   });
   const more = weakened.length - files.length;
   return [
