@@ -2,6 +2,7 @@ import { mkdirSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Task } from '../../../src/store/kennel/tasks/tasks.ts';
+import { projectProfile } from '../../../src/store/kennel/workspaces/project-profiles.ts';
 import type { TestApp } from '../../support/app.ts';
 import { findTask, report, startTask, startTaskApp, workspace } from '../../support/kennel-app.ts';
 import { until } from '../../support/until.ts';
@@ -41,10 +42,12 @@ class Cart(unittest.TestCase):
         self.assertEqual(total([3]), 3)
 `;
 const cart = 'def total(prices):\n    return sum(prices)\n';
+const NO_DEBUGGER = '! grep -n debugger main.mjs';
 const BREAKS_SUM = 'write sum.mjs export const sum = (a, b) => a + b + a';
 const BREAKS_CART = 'write cart.py def total(prices):\\n    return len(prices)';
 
-const KINDS: Record<string, { files: Record<string, string>; work: Work[] }> = {
+/** `checked`: it was checked before the first task. */
+const KINDS: Record<string, { files: Record<string, string>; work: Work[]; checked?: true }> = {
   'node --test': {
     files: {
       'package.json': manifest({ test: 'node --test' }),
@@ -184,12 +187,9 @@ const KINDS: Record<string, { files: Record<string, string>; work: Work[] }> = {
     ],
   },
   'a build and lint beside the tests': {
+    checked: true,
     files: {
-      'package.json': manifest({
-        test: 'node --test',
-        build: 'node --check main.mjs',
-        lint: '! grep -n debugger main.mjs',
-      }),
+      'package.json': manifest({ test: 'node --test', build: 'node --check main.mjs', lint: NO_DEBUGGER }),
       'main.mjs': 'console.log(1);\n',
       'sum.mjs': sum,
       'sum.test.mjs': nodeTests,
@@ -213,8 +213,8 @@ const KINDS: Record<string, { files: Record<string, string>; work: Work[] }> = {
         reasons: ['`npm run lint` fails, and passed before it.', '`npm run build` passes.'],
       },
       {
-        agent: 'breaks the build',
-        goal: 'write main.mjs console.log(',
+        agent: 'breaks the build, and removes its command',
+        goal: `write main.mjs console.log(; write package.json ${manifest({ test: 'node --test', lint: NO_DEBUGGER })}`,
         headline: ', but it does not build',
         level: 'unverified',
         reasons: ['`npm run build` fails, and passed before it.', '`npm run lint` passes.'],
@@ -277,7 +277,7 @@ afterAll(() => app?.close());
 
 /** The work on one repository, one task after the other. */
 async function workIn(kind: string, name: string): Promise<Array<{ task: Task; said: string }>> {
-  const { files, work } = KINDS[kind]!;
+  const { files, work, checked } = KINDS[kind]!;
   const { path, git } = await workspace(app, name);
   for (const [file, text] of Object.entries(files)) {
     mkdirSync(dirname(join(path, file)), { recursive: true });
@@ -285,6 +285,11 @@ async function workIn(kind: string, name: string): Promise<Array<{ task: Task; s
   }
   git('add', '.');
   git('commit', '-qm', 'second');
+  if (checked) {
+    await app.say(await app.thread(), `check ${name}`);
+    const isChecked = async () => (await projectProfile(app.store.db, { host: 'local', workspace: name })).checked;
+    await until(`${kind}: it is checked`, isChecked, 120_000);
+  }
   const ended: Array<{ task: Task; said: string }> = [];
   for (const { goal, timeout = 3_600_000 } of work) {
     const { id } = await startTask(app, `${goal}; ${LIE}`, { workspace: name, timeout });
