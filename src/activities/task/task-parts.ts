@@ -9,7 +9,7 @@ import type { Task } from '../../store/kennel/tasks/tasks.ts';
 import type { TestedState } from '../../store/kennel/workspaces/test-runs.ts';
 import { lacksPackages } from '../../tools/workspace/shell.ts';
 import type { KennelDeps } from '../activity-deps.ts';
-import { onCopy, placeOf } from './on-copy.ts';
+import { isPassing, onCopy, placeOf } from './on-copy.ts';
 import { workspaceOf, worktreeOption } from './task-workspace.ts';
 
 const OUTPUT_BYTES = 1_000_000;
@@ -62,8 +62,12 @@ export async function partsAfter(
 /** Without the command of now, that of the last check: a part that is gone fails. */
 async function knownParts({ kennel, config }: KennelDeps, task: Task, profile: ProjectProfile): Promise<Part[]> {
   const { said, checked } = profile;
-  const looked = await kennel.workspaceOp(workspaceOf(config, task), { ...worktreeOption(task), op: 'profile' });
-  const found = (looked.data as Partial<Profile> | undefined) ?? null;
+  const op = { ...worktreeOption(task), op: 'profile' } as const;
+  const looked = await kennel.workspaceOp(workspaceOf(config, task), op).catch((error) => {
+    if (isPassing(error)) throw error;
+    return null;
+  });
+  const found = (looked?.data as Partial<Profile> | undefined) ?? null;
   return PARTS_BESIDE_TESTS.flatMap((part) => {
     const before = checked?.parts[part]?.command;
     const argv = argvFor(part, found, said) ?? (before === undefined ? null : argvOf(before));
