@@ -177,7 +177,7 @@ const HEADLINES = [
   ...(['tests.failAsBefore', 'tests.timedOut', 'tests.none', 'tests.buildFails'] as const),
   ...(['tests.buildFailsAsBefore', 'tests.lintFails'] as const),
 ];
-const COUNTED = ['tests.someFail', 'tests.someFailAsBefore'] as const;
+const COUNTED = ['tests.someFail', 'tests.someFailAsBefore', 'tests.someFailSometimes'] as const;
 
 /** A verdict is stored, and signed, in English. */
 export function verdictHeadline(headline: string, say: Say): string {

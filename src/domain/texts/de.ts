@@ -132,6 +132,8 @@ export const de: Translation = {
   'tests.someFail': ', aber {count, plural, one {{count} Test schlägt} other {{count} Tests schlagen}} fehl',
   'tests.someFailAsBefore':
     ', und {count, plural, one {{count} Test schlägt} other {{count} Tests schlagen}} fehl wie vorher',
+  'tests.someFailSometimes':
+    ', aber {count, plural, one {{count} Test schlägt} other {{count} Tests schlagen}} manchmal fehl',
   'tests.timedOut': ', aber die Tests wurden nicht rechtzeitig fertig',
   'tests.none': '. Es liefen keine Tests.',
   'tests.buildFails': ', aber es lässt sich nicht bauen',

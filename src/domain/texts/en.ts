@@ -137,6 +137,7 @@ export const en = {
   'tests.failAsBefore': ', but tests fail, as before',
   'tests.someFail': ', but {count, plural, one {{count} test fails} other {{count} tests fail}}',
   'tests.someFailAsBefore': ', and {count, plural, one {{count} test fails} other {{count} tests fail}} as before',
+  'tests.someFailSometimes': ', but {count, plural, one {{count} test fails} other {{count} tests fail}} now and then',
   'tests.timedOut': ', but its tests did not end in time',
   'tests.none': '. No tests were run.',
   'tests.buildFails': ', but it does not build',

@@ -129,6 +129,8 @@ export const es: Translation = {
   'tests.failAsBefore': ', pero las pruebas fallan, como antes',
   'tests.someFail': ', pero {count, plural, one {{count} prueba falla} other {{count} pruebas fallan}}',
   'tests.someFailAsBefore': ', y {count, plural, one {{count} prueba falla} other {{count} pruebas fallan}} como antes',
+  'tests.someFailSometimes':
+    ', pero {count, plural, one {{count} prueba falla} other {{count} pruebas fallan}} de vez en cuando',
   'tests.timedOut': ', pero las pruebas no terminaron a tiempo',
   'tests.none': '. No se ejecutaron pruebas.',
   'tests.buildFails': ', pero no compila',

@@ -133,6 +133,8 @@ export const fr: Translation = {
   'tests.someFail': ', mais {count, plural, one {{count} test échoue} other {{count} tests échouent}}',
   'tests.someFailAsBefore':
     ', et {count, plural, one {{count} test échoue} other {{count} tests échouent}} comme avant',
+  'tests.someFailSometimes':
+    ', mais {count, plural, one {{count} test échoue} other {{count} tests échouent}} de temps en temps',
   'tests.timedOut': ', mais les tests n’ont pas fini à temps',
   'tests.none': '. Aucun test n’a été lancé.',
   'tests.buildFails': ', mais la compilation échoue',

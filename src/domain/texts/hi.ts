@@ -125,6 +125,8 @@ export const hi: Translation = {
   'tests.someFail': ', पर {count, plural, one {{count} टेस्ट फ़ेल है} other {{count} टेस्ट फ़ेल हैं}}',
   'tests.someFailAsBefore':
     ', और {count, plural, one {{count} टेस्ट पहले की तरह फ़ेल है} other {{count} टेस्ट पहले की तरह फ़ेल हैं}}',
+  'tests.someFailSometimes':
+    ', पर {count, plural, one {{count} टेस्ट कभी-कभी फ़ेल होता है} other {{count} टेस्ट कभी-कभी फ़ेल होते हैं}}',
   'tests.timedOut': ', पर टेस्ट समय पर पूरे नहीं हुए',
   'tests.none': '। कोई टेस्ट नहीं चला।',
   'tests.buildFails': ', पर बिल्ड फ़ेल है',

@@ -129,6 +129,8 @@ export const pt: Translation = {
   'tests.failAsBefore': ', mas os testes falham, como antes',
   'tests.someFail': ', mas {count, plural, one {{count} teste falha} other {{count} testes falham}}',
   'tests.someFailAsBefore': ', e {count, plural, one {{count} teste falha} other {{count} testes falham}} como antes',
+  'tests.someFailSometimes':
+    ', mas {count, plural, one {{count} teste falha} other {{count} testes falham}} de vez em quando',
   'tests.timedOut': ', mas os testes não terminaram a tempo',
   'tests.none': '. Nenhum teste foi rodado.',
   'tests.buildFails': ', mas não compila',

@@ -59,6 +59,15 @@ describe('the report of a task', () => {
     expect(said).toContain('`npm run build` ended with:\n```\none\nTS2304 in a.ts\n```');
     expect(said).not.toContain('`npm run lint` ended');
     expect(reportText(it, sayIn('de'))).toMatch(/, aber es lässt sich nicht bauen:\n/);
+    const failed = { name: 'a', outcome: 'failed', ms: 1 } as const;
+    const after = { state: 'ended', command: 'npm test', code: 1, ms: 1, cases: [failed] } as const;
+    const flaky = verdictOf({
+      ...{ before: null, edits: { weakened: [], settings: [] }, flaky: ['a'] },
+      after: { ...after, cases: [failed] },
+    });
+    expect(reportText({ ...it, result: { ...it.result, verdict: flaky } }, sayIn('de'))).toMatch(
+      /, aber 1 Test schlägt manchmal fehl:\n/,
+    );
   });
 
   it('ends with pictures of the pages that were changed, whose names hold no markup', () => {
