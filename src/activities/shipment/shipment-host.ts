@@ -3,7 +3,7 @@ import { cancellationSignal } from '@temporalio/activity';
 import { hasStatus } from '../../adapters/github/errors.ts';
 import type { Offered, Rebased, Refused, ShipmentHostActivities } from '../../contracts/shipment.ts';
 import { commentMark, pushEvidence, replyText } from '../../domain/shipping/texts.ts';
-import { askOfShipment } from '../../store/kennel/questions/shipment-questions.ts';
+import { askOfShipment, tellOfShipment } from '../../store/kennel/questions/shipment-questions.ts';
 import {
   ownBranch,
   remarksOfPass,
@@ -172,6 +172,8 @@ async function push(deps: KennelDeps, shipment: Shipment, pass: number): Promise
   const commented =
     said.trim() === '' ? {} : await refusedAs(() => comment(deps, shipment, { pass, said, head, diff }));
   if (commented && 'problem' in commented) return commented as Refused;
+  // a workflow that is lost now knows nothing of this pass when it begins again
+  await tellOfShipment(db, shipment, `pushed ${pass}`, 'pushed');
   await settlePass(db, shipment.id, pass);
   return { head };
 }

@@ -9,10 +9,10 @@ import { tellTask, wordsOfTask } from '../../store/kennel/tasks/task-words.ts';
 import type { Task } from '../../store/kennel/tasks/tasks.ts';
 import { budgetsOfTask } from '../../store/kennel/tasks/usage.ts';
 import type { KennelDeps } from '../activity-deps.ts';
+import { isPassing } from './on-copy.ts';
 import { endStep } from './run/end-step.ts';
-
 import { requireStillHere } from './task-result.ts';
-import { brokenAfterRun, isPassing } from './task-tests.ts';
+import { brokenAfterRun } from './task-tests.ts';
 import { workspaceOf } from './task-workspace.ts';
 
 /** How often an agent goes on because tests fail at its end. */

@@ -26,7 +26,7 @@ export interface Ran {
 const REPORTS = '[reports of the test runner]';
 /** Runs the tests, and prints the reports in XML that they have written. */
 const SCRIPT = `began=$(mktemp); "$@"; code=$?; printf '\\n%s\\n' '${REPORTS}'
-find . \\( -name node_modules -o -name .git \\) -prune -o -type f -newer "$began" \\( -name 'TEST-*.xml' -o -name 'junit*.xml' \\) -size -2000k -exec cat {} + 2>/dev/null
+find . \\( -name node_modules -o -name .git \\) -prune -o -type f -newer "$began" \\( -name 'TEST-*.xml' -o -name 'junit*.xml' -o -path '*/.vitest/junit/*.xml' \\) -size -2000k -exec cat {} + 2>/dev/null
 exit $code`;
 
 export async function runTests(

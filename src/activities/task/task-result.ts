@@ -14,9 +14,9 @@ import { signatureOf } from '../../store/kennel/workspaces/signatures.ts';
 import type { TaskResult } from '../../store/schema/tables/kennel.ts';
 import type { KennelDeps } from '../activity-deps.ts';
 import { requireHeld } from '../lease.ts';
-
+import { isPassing } from './on-copy.ts';
 import { picturesOf } from './pictures.ts';
-import { isPassing, type Tested, testsOf } from './task-tests.ts';
+import { type Tested, testsOf } from './task-tests.ts';
 import { AUTHOR, workspaceOf, worktreeOption } from './task-workspace.ts';
 
 /**

@@ -1,8 +1,7 @@
 import { cancellationSignal } from '@temporalio/activity';
 import { LRUCache } from 'lru-cache';
-import { KennelFull, KennelUnavailable } from '../../adapters/kennel/kennel.ts';
-import { worktreeOf } from '../../contracts/kennel.ts';
 import type { BaseLook, ConcludedChanges } from '../../contracts/workspace-ops.ts';
+import { isBroken } from '../../domain/tasks/checks/part-checks.ts';
 import { argvFor, budgetOf, lineOf, type ProjectProfile } from '../../domain/tasks/checks/project-profile.ts';
 import { brokenTests, passesText, type TestRun, testBudget, verdictOf } from '../../domain/tasks/checks/verdict.ts';
 import { english } from '../../domain/texts/say.ts';
@@ -15,8 +14,9 @@ import { keepTestRun, type TestedState, testRunOf } from '../../store/kennel/wor
 import type { TaskResult } from '../../store/schema/tables/kennel.ts';
 import { isTestCommand } from '../../tools/workspace/shell.ts';
 import type { KennelDeps } from '../activity-deps.ts';
-import { isStoreAway } from '../failure.ts';
-import { type Ran, runTests, type TestPlace } from './run-tests.ts';
+import { isPassing, onCopy, placeOf } from './on-copy.ts';
+import { type Ran, runTests } from './run-tests.ts';
+import { partsAfter, partsRanOn } from './task-parts.ts';
 import { workspaceOf, worktreeOption } from './task-workspace.ts';
 
 /** How long tests may run of which nothing is known yet. */
@@ -24,7 +24,7 @@ const TESTS_MS = 5 * MINUTE;
 /** Before a task they may take longer: how long they take then bounds every later run. */
 const BASE_TESTS_MS = 15 * MINUTE;
 
-export type Tested = Pick<TaskResult, 'tests' | 'untested' | 'testedBy' | 'verdict'>;
+export type Tested = Pick<TaskResult, 'tests' | 'untested' | 'testedBy' | 'verdict' | 'parts'>;
 
 const NO_EDITS: BaseLook['edits'] = { weakened: [], settings: [] };
 
@@ -37,30 +37,35 @@ const ranOn = (taskId: string, { tree, environment }: TestedState): boolean => {
   return state?.tree === tree && state.environment === environment;
 };
 
-/** Test results after a task, compared with those before it. */
+/** Results of tests, build and lint after a task, compared with those before it. */
 export async function testsOf(deps: KennelDeps, task: Task, { test, files }: ConcludedChanges): Promise<Tested> {
   if (files.length === 0) return { tests: null };
   const look = await lookAtTests(deps, task);
   const edits = look?.edits ?? NO_EDITS;
   const known = look && (await testRunOf(deps.db, look.before));
   const profile = await projectProfile(deps.db, task);
-  const argv = argvFor('test', { test }, profile.said);
-  if (!argv) {
-    const verdict = verdictOf({ after: null, before: known, edits });
-    const testedBy = await testCommandOfAgent(deps, task);
-    return { tests: null, untested: english('untested.none'), ...(testedBy && { testedBy }), verdict };
-  }
-  // first, because it says how long the tests take
-  const before = known ?? (look && (await testsBefore(deps, task, look.before, profile)));
-  const timeoutMs = testBudget(before, usualOf(profile));
-  const { run: after, output } = await testsAfter(deps, task, { argv, timeoutMs, state: look?.after });
-  const ran = after.state === 'ended' || after.state === 'timed out';
-  const ok = after.code === 0 && after.cases.every(({ outcome }) => outcome !== 'failed');
   const { flaky } = profile;
-  const verdict = verdictOf({ after, before, edits, flaky });
+  const argv = argvFor('test', { test }, profile.said);
+  const state = look?.after;
+  // first, because it says how long the tests take
+  const before = known ?? (argv && look && (await testsBefore(deps, task, look.before, profile)));
+  const timeoutMs = testBudget(before, usualOf(profile));
+  const ran = argv ? await testsAfter(deps, task, { argv, timeoutMs, state }) : null;
+  const after = ran?.run ?? null;
+  const parts = await partsAfter(deps, task, { profile, state, leftMs: timeoutMs - (after?.ms ?? 0) });
+  const verdict = verdictOf({ after, before, edits, flaky, parts });
   const passes = await morePasses(deps.db, task.id);
-  if (passes > 0) verdict.reasons.push(passesText(passes, brokenTests({ after, before, flaky }) !== null));
-  return { tests: ran ? { command: after.command, ok, output } : null, verdict };
+  const isStillBroken = brokenTests({ after, before, flaky }) !== null || parts.some(isBroken);
+  if (passes > 0) verdict.reasons.push(passesText(passes, isStillBroken));
+  const result = { verdict, ...(parts.length > 0 && { parts }) };
+  if (!ran) {
+    const testedBy = await testCommandOfAgent(deps, task);
+    return { tests: null, untested: english('untested.none'), ...(testedBy && { testedBy }), ...result };
+  }
+  const { state: how, code, cases, command } = ran.run;
+  const hasRun = how === 'ended' || how === 'timed out';
+  const ok = code === 0 && cases.every(({ outcome }) => outcome !== 'failed');
+  return { tests: hasRun ? { command, ok, output: ran.output } : null, ...result };
 }
 
 const COMMANDS_READ = 200;
@@ -74,8 +79,8 @@ async function testCommandOfAgent({ db }: KennelDeps, { id }: Task): Promise<str
 }
 
 /**
- * The tests that fail at the end of a run and did not fail before the task, and the end of their output. Null when
- * nothing shows that the task broke any. They run on a copy, so that nothing of what they write counts as work. Without
+ * The check that fails at the end of a run and did not fail before the task, and the end of its output. Null when
+ * nothing shows that the task broke any. They run on copies, so that nothing of what they write counts as work. Without
  * `again`, also null for files on which they ran last: the agent has changed nothing since.
  */
 export async function brokenAfterRun(
@@ -84,20 +89,24 @@ export async function brokenAfterRun(
   { again }: { again: boolean },
 ): Promise<{ command: string; broken: string[]; output: string } | null> {
   const look = await lookAtTests(deps, task, { now: true });
+  if (!look || look.before.tree === look.after.tree) return null;
+  if (!again && (ranOn(task.id, look.after) || partsRanOn(task.id, look.after))) return null;
   const profile = await projectProfile(deps.db, task);
-  const argv = look && argvFor('test', { test: look.test }, profile.said);
-  if (!argv || look.before.tree === look.after.tree) return null;
-  if (!again && ranOn(task.id, look.after)) return null;
+  const { flaky } = profile;
+  const state = look.after;
+  const argv = argvFor('test', { test: look.test }, profile.said);
   const before =
-    (await testRunOf(deps.db, look.before)) ?? (await testsBefore(deps, task, look.before, profile, { now: true }));
+    (await testRunOf(deps.db, look.before)) ??
+    (argv && (await testsBefore(deps, task, look.before, profile, { now: true })));
   const timeoutMs = testBudget(before, usualOf(profile));
-  const options = { argv, timeoutMs, state: look.after, base: task.id };
-  return await onCopy(deps, task, { action: 'copy', now: true }, async () => {
-    const { run, output } = await testsAfter(deps, task, options);
-    const { flaky } = profile;
-    const broken = brokenTests({ after: run, before, flaky });
-    return broken && { command: run.command, broken, output };
-  });
+  const options = argv && { argv, timeoutMs, state, base: task.id };
+  const ran =
+    options && (await onCopy(deps, task, { action: 'copy', now: true }, () => testsAfter(deps, task, options)));
+  const broken = ran && brokenTests({ after: ran.run, before, flaky });
+  if (broken) return { command: ran.run.command, broken, output: ran.output };
+  const leftMs = timeoutMs - (ran?.run.ms ?? 0);
+  const part = (await partsAfter(deps, task, { profile, state, leftMs, now: true })).find(isBroken);
+  return part?.passedBefore ? { command: part.command, broken: [], output: part.output } : null;
 }
 
 /** The tests on the files of now, or the result of the run that has seen the same files. */
@@ -142,13 +151,6 @@ async function lookAtTests(
   };
 }
 
-/** Another attempt may go well. */
-export const isPassing = (error: unknown): boolean =>
-  error instanceof KennelUnavailable ||
-  error instanceof KennelFull ||
-  isStoreAway(error) ||
-  cancellationSignal().aborted;
-
 /** The tests on a copy of the workspace as it was before the task; null when none can be made. */
 const testsBefore = (
   deps: KennelDeps,
@@ -167,40 +169,9 @@ const testsBefore = (
     return run;
   });
 
-/** Does something with a copy of the workspace, given its test command; null when there can be none. */
-async function onCopy<T>(
-  { kennel, config, log }: KennelDeps,
-  task: Task,
-  copy: { action: 'make' | 'copy'; now?: true },
-  work: (test: string[] | null) => Promise<T>,
-): Promise<T | null> {
-  const folder = workspaceOf(config, task);
-  const op = { ...worktreeOption(task), op: 'base', key: task.id } as const;
-  try {
-    const made = await kennel.workspaceOp(folder, { ...op, ...copy });
-    if (made.ok) return await work(made.data?.test as string[] | null);
-    log?.info({ task: task.id, why: made.output }, 'the tests of a task were not run on a copy');
-    return null;
-  } catch (error) {
-    if (isPassing(error)) throw error;
-    log?.warn({ task: task.id, error: (error as Error).message }, 'the tests of a task could not be run on a copy');
-    return null;
-  } finally {
-    await kennel.workspaceOp(folder, { ...op, action: 'remove' }).catch(() => {});
-  }
-}
-
 /** A missing program may be there the next time. */
 async function keep({ db }: KennelDeps, state: TestedState, run: TestRun): Promise<void> {
   if (run.state !== 'no runner' && !run.cut) await keepTestRun(db, state, run);
 }
-
-/** `base`: on the copy that was made for this task. */
-const placeOf = ({ config }: KennelDeps, task: Task, base: string | undefined): TestPlace => ({
-  workspace: workspaceOf(config, task),
-  ...(base !== undefined && { base }),
-  ...(task.worktree && { cwd: worktreeOf(task.id) }),
-  label: `${task.id} tests`,
-});
 
 const usualOf = ({ checked }: ProjectProfile): number => budgetOf(checked?.parts.test?.ms, TESTS_MS);

@@ -3,6 +3,7 @@ import { blockQuote, codeFence, inline, visible } from '../text/foreign-text.ts'
 import { cut, prefix } from '../text/storable.ts';
 import { noteAgain, sayAgain, sayWhole } from '../texts/again.ts';
 import { english, type Say } from '../texts/say.ts';
+import { isBroken, type PartCheck } from './checks/part-checks.ts';
 import type { Verdict } from './checks/verdict.ts';
 import { shownHost } from './egress.ts';
 
@@ -55,6 +56,8 @@ export interface Report {
     /** the command with which its agent ran tests, where the project names none */
     testedBy?: string;
     verdict?: Verdict;
+    /** build and lint */
+    parts?: readonly PartCheck[];
     pictures?: readonly PagePicture[];
   };
 }
@@ -116,6 +119,7 @@ export function reportText(report: Report, say: Say = english): string {
     ...(saysMore(report) ? [inline(sayAgain(report.reason, say), 1_000)] : []),
     result.verdict?.reasons.map((reason) => sayWhole(reason, 'verdict.', say)).join('\n'),
     failedTests(report, say),
+    ...brokenParts(report, say),
     changesText(report, say),
     untestedText(report, say),
     testedByText(report, say),
@@ -173,9 +177,10 @@ function testsHeadline({ tests, changes }: Report['result'], say: Say): string {
 
 const HEADLINES = [
   ...(['tests.pass', 'tests.passAgain', 'tests.passGone', 'tests.passWeaker', 'tests.fail'] as const),
-  ...(['tests.failAsBefore', 'tests.timedOut', 'tests.none'] as const),
+  ...(['tests.failAsBefore', 'tests.timedOut', 'tests.none', 'tests.buildFails'] as const),
+  ...(['tests.buildFailsAsBefore', 'tests.lintFails'] as const),
 ];
-const COUNTED = ['tests.someFail', 'tests.someFailAsBefore'] as const;
+const COUNTED = ['tests.someFail', 'tests.someFailAsBefore', 'tests.someFailSometimes'] as const;
 
 /** A verdict is stored, and signed, in English. */
 export function verdictHeadline(headline: string, say: Say): string {
@@ -235,9 +240,17 @@ const testedByText = ({ workspace, result: { testedBy } }: Report, say: Say): st
 
 function failedTests({ result: { tests } }: Report, say: Say): string {
   if (!tests || tests.ok) return '';
-  const end = visible(tests.output).split('\n').slice(-TEST_LINES_SHOWN).join('\n');
-  return `${say('report.failing', { command: code(tests.command) })}\n${codeFence(end)}`;
+  return `${say('report.failing', { command: code(tests.command) })}\n${lastLines(tests.output)}`;
 }
+
+const brokenParts = ({ result: { parts = [] } }: Report, say: Say): string[] =>
+  parts.filter(isBroken).map(({ command, output }) => {
+    const head = say('report.ended', { command: code(command) });
+    return `${head}\n${lastLines(output)}`;
+  });
+
+const lastLines = (output: string): string =>
+  codeFence(visible(output).split('\n').slice(-TEST_LINES_SHOWN).join('\n'));
 
 /** What test runners print that found nothing to run; many of them end with success then. */
 const NO_TESTS = [

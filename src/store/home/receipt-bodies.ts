@@ -113,7 +113,8 @@ export async function taskBodies(tx: Tx, ids: readonly string[]): Promise<Bodies
   ];
   return new Map(
     tasks.map((task) => {
-      const { changes = null, tests = null, verdict = null } = task.result ?? {};
+      const { changes = null, tests = null, verdict = null, parts = [] } = task.result ?? {};
+      const ran = [...(tests ? [tests] : []), ...parts.map((each) => ({ ...each, ok: each.state === 'passed' }))];
       const body = {
         kind: 'task',
         id: task.id,
@@ -141,7 +142,7 @@ export async function taskBodies(tx: Tx, ids: readonly string[]): Promise<Bodies
           added: changes.added,
           removed: changes.removed,
         },
-        checks: tests ? [{ command: tests.command, passed: tests.ok, last_line: lastLine(tests.output) }] : [],
+        checks: ran.map(({ command, ok, output }) => ({ command, passed: ok, last_line: lastLine(output) })),
         verdict: verdict && { level: verdict.level, reasons: verdict.reasons },
       };
       return [task.id, body];

@@ -49,6 +49,9 @@ async function ended(name: string): Promise<{ turn: string; task: string; thread
   );
   const result = {
     summary: 'done',
+    parts: [
+      { part: 'build', command: 'make', state: 'failed', passedBefore: true, output: 'a\nmake: *** [all] Error 1\n' },
+    ],
     said: 'All 212 tests pass.',
     changes: { commit: 'abc', branch: 'main', files: [], filesChanged: 3, added: 5, removed: 1, test: null },
     tests: { command: 'npm test', ok: false, output: 'first\nnot ok 1\n' },
@@ -106,7 +109,10 @@ describe('receipts', () => {
       checkpoint: task,
       commit: 'abc',
       changed: { files: 3, added: 5, removed: 1 },
-      checks: [{ command: 'npm test', passed: false, last_line: 'not ok 1' }],
+      checks: [
+        { command: 'npm test', passed: false, last_line: 'not ok 1' },
+        { command: 'make', passed: false, last_line: 'make: *** [all] Error 1' },
+      ],
       verdict: { level: 'unverified', reasons: ['This test fails: `a`.'] },
     });
     const { status, stdout } = verified(await written(turn), await written(task));

@@ -111,7 +111,7 @@ test('is broken', () => assert.equal(sum(1, 2), 4));
       headline: 'Done in judged, and 1 test fails as before:',
       reasons: [
         '1 test failed before it, too: `is broken`.',
-        'One more pass was needed: tests failed after the first.',
+        'One more pass was needed: checks failed after the first.',
       ],
     });
     const broke = await verdictOf('write sum.mjs export const sum = () => 0; repair say Sorry.; repair say Sorry.');

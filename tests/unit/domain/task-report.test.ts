@@ -1,5 +1,7 @@
 import { describe, expect, it } from 'vitest';
+import { verdictOf } from '../../../src/domain/tasks/checks/verdict.ts';
 import { hasNoTests, type Report, reportText, subjectIn } from '../../../src/domain/tasks/report.ts';
+import { sayIn } from '../../../src/domain/texts/say.ts';
 import { takeAttachments } from '../../../src/gateway/channels/shared/markdown.ts';
 import { toWhatsApp } from '../../../src/gateway/channels/whatsapp/text/markup.ts';
 
@@ -40,6 +42,31 @@ describe('the report of a task', () => {
         'Say "undo" to take it back.',
         '1 min 35 s, 1.2k tokens, $0.01.',
       ].join('\n\n'),
+    );
+  });
+
+  it('shows the end of a build that broke, and says so in the language of the person', () => {
+    const broken = { part: 'build', command: 'npm run build', state: 'failed', output: 'one\nTS2304 in a.ts' } as const;
+    const parts = [
+      { ...broken, passedBefore: true },
+      { ...broken, part: 'lint' as const, command: 'npm run lint', passedBefore: false },
+    ];
+    const verdict = verdictOf({ before: null, after: null, edits: { weakened: [], settings: [] }, parts });
+    const { tests: _tests, ...rest } = report.result;
+    const it = { ...report, result: { ...rest, tests: null, verdict, parts } };
+    const said = reportText(it);
+    expect(said).toMatch(/^Done in \S+, but it does not build:\n/);
+    expect(said).toContain('`npm run build` ended with:\n```\none\nTS2304 in a.ts\n```');
+    expect(said).not.toContain('`npm run lint` ended');
+    expect(reportText(it, sayIn('de'))).toMatch(/, aber es lässt sich nicht bauen:\n/);
+    const failed = { name: 'a', outcome: 'failed', ms: 1 } as const;
+    const after = { state: 'ended', command: 'npm test', code: 1, ms: 1, cases: [failed] } as const;
+    const flaky = verdictOf({
+      ...{ before: null, edits: { weakened: [], settings: [] }, flaky: ['a'] },
+      after: { ...after, cases: [failed] },
+    });
+    expect(reportText({ ...it, result: { ...it.result, verdict: flaky } }, sayIn('de'))).toMatch(
+      /, aber 1 Test schlägt manchmal fehl:\n/,
     );
   });
 

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { TestEdits } from '../../../src/contracts/workspace-ops.ts';
+import type { PartCheck } from '../../../src/domain/tasks/checks/part-checks.ts';
 import type { TestCase } from '../../../src/domain/tasks/checks/test-results.ts';
 import {
   brokenTests,
@@ -118,7 +119,7 @@ const CASES: Array<[string, TestRun | null, TestRun | null, TestEdits, string, s
     weakened([1, 1], [3, 0], [0, 0]),
     'partly',
     ', tests pass, but tests were changed to check less',
-    /`a.test.ts` compared 3 times, and does so 0 times now/,
+    /Comparisons in `a.test.ts`: 3 before, 0 now\./,
   ],
   [
     'a test file is deleted',
@@ -244,6 +245,24 @@ describe('the verdict on a task', () => {
     });
   });
 
+  it('believes a command that goes well where its runner names failed tests only', () => {
+    expect(verdictOf({ after: run(0), before: run(1, ['- a']), edits: none })).toMatchObject({
+      level: 'verified',
+      headline: ', tests pass that failed before',
+    });
+  });
+
+  it('names new tests beside those that are gone, because one may have got another name', () => {
+    const verdict = verdictOf({ after: run(0, ['+ a', '+ c']), before: run(0, ['+ a', '+ b']), edits: none });
+    expect(verdict.reasons).toEqual(['No longer there: `b`. New: `c`.']);
+    expect(verdict.level).toBe('partly');
+  });
+
+  it('does not say that tests are gone that a broken file took along', () => {
+    const verdict = verdictOf({ after: run(1, ['- test_b.py']), before: run(0, ['+ a', '+ b']), edits: none });
+    expect(verdict.reasons).toEqual(['This test fails: `test_b.py`.', 'Not run any more: `a`, `b`.']);
+  });
+
   it('does not miss tests where a part of the output is missing, and says so', () => {
     const verdict = verdictOf({
       after: { ...run(0, ['+ a']), cut: true },
@@ -289,8 +308,8 @@ describe('the verdict on a task', () => {
   });
 
   it('says whether more passes helped', () => {
-    expect(passesText(1, false)).toBe('One more pass was needed: tests failed after the first.');
-    expect(passesText(2, false)).toBe('2 more passes were needed: tests failed after the first.');
+    expect(passesText(1, false)).toBe('One more pass was needed: checks failed after the first.');
+    expect(passesText(2, false)).toBe('2 more passes were needed: checks failed after the first.');
     expect(passesText(1, true)).toBe('Its agent had one more pass to repair that.');
     expect(passesText(2, true)).toBe('Its agent had 2 more passes to repair that.');
   });
@@ -316,5 +335,126 @@ describe('a test that is known to pass only sometimes', () => {
     const also = { ...evidence, after: run(1, ['- a', '- b']) };
     expect(verdictOf(also).level).toBe('unverified');
     expect(brokenTests(also)).toEqual(['a']);
+  });
+});
+
+/** `+` passed, `-` failed, `…` ran out of time; after, then before (`?`: not known). */
+const part = (name: PartCheck['part'], ends: string): PartCheck => ({
+  part: name,
+  command: `npm run ${name}`,
+  state: ({ '+': 'passed', '-': 'failed', '…': 'timed out' } as const)[ends[0] as '+'],
+  passedBefore: ends[1] === '?' ? null : ends[1] === '+',
+  output: '',
+});
+
+describe('build and lint', () => {
+  const pass = run(0, ['+ a']);
+  const fail = run(1, ['- a']);
+  /** What happened; before; after; build; lint; the verdict; its headline; its reasons. */
+  const cases: Array<[string, TestRun | null, TestRun | null, string, string, string, string, string[]]> = [
+    ['pass', pass, pass, '++', '++', 'verified', ', tests pass', ['`npm run build` and `npm run lint` pass.']],
+    [
+      'build breaks',
+      pass,
+      pass,
+      '-+',
+      '',
+      'unverified',
+      ', but it does not build',
+      ['`npm run build` fails, and passed before it.'],
+    ],
+    [
+      'build may be older',
+      pass,
+      pass,
+      '-?',
+      '',
+      'unverified',
+      ', but it does not build',
+      ['`npm run build` fails. Whether it passed before is not known.'],
+    ],
+    [
+      'build was broken',
+      pass,
+      pass,
+      '--',
+      '',
+      'partly',
+      ', but it does not build, as before',
+      ['`npm run build` fails, as before.'],
+    ],
+    [
+      'build is too slow',
+      pass,
+      pass,
+      '…+',
+      '',
+      'partly',
+      ', tests pass',
+      ['`npm run build` did not end in time, and passed before it.'],
+    ],
+    [
+      'lint breaks',
+      pass,
+      pass,
+      '',
+      '-+',
+      'partly',
+      ', but its lint fails',
+      ['`npm run lint` fails, and passed before it.'],
+    ],
+    ['lint was broken', pass, pass, '', '--', 'partly', ', tests pass', ['`npm run lint` fails, as before.']],
+    [
+      'a test and the build break',
+      pass,
+      fail,
+      '-+',
+      '',
+      'unverified',
+      ', but 1 test fails',
+      ['This test fails: `a`.', '`npm run build` fails, and passed before it.'],
+    ],
+    [
+      'there are no tests, and the build breaks',
+      null,
+      null,
+      '-+',
+      '',
+      'unverified',
+      ', but it does not build',
+      ['`npm run build` fails, and passed before it.', 'No tests were run.'],
+    ],
+    [
+      'there are no tests, and the build passes',
+      null,
+      null,
+      '++',
+      '',
+      'unverified',
+      '. No tests were run.',
+      ['`npm run build` passes.'],
+    ],
+    [
+      'only an old test fails, and the build breaks',
+      fail,
+      fail,
+      '-+',
+      '',
+      'unverified',
+      ', but it does not build',
+      ['`npm run build` fails, and passed before it.', '1 test failed before it, too: `a`.'],
+    ],
+  ];
+  it.each(cases)('count beside the tests: %s', (_, before, after, build, lint, level, headline, reasons) => {
+    const parts = [...(build ? [part('build', build)] : []), ...(lint ? [part('lint', lint)] : [])];
+    expect(verdictOf({ before, after, edits: none, parts })).toMatchObject({ level, headline, reasons });
+  });
+
+  it('that break are never hidden by a test that passes only sometimes', () => {
+    const evidence = { before: pass, after: fail, edits: none, flaky: ['a'] };
+    expect(verdictOf({ ...evidence, parts: [part('build', '-+')] })).toMatchObject({
+      level: 'unverified',
+      headline: ', but it does not build',
+    });
   });
 });

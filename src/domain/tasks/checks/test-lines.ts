@@ -46,10 +46,11 @@ function close(found: Nested[], { indent, ...each }: Nested): void {
   if (parts.length === 0 || own) found.push(result);
 }
 
-/** TAP, also with parts inside parts as `node --test` writes them. */
+/** TAP, also with parts inside parts: before their whole as `node --test` writes them, or in `{ … }` behind it. */
 export const tap: TestReader = (lines) => {
   if (!lines.some((line) => line.startsWith('TAP version') || /^(?:1\.\.|(?:not )?ok )\d/.test(line))) return [];
   const found: Nested[] = [];
+  const open: Nested[] = [];
   let details: number | null = null;
   for (const line of lines) {
     const indent = indentOf(line);
@@ -63,9 +64,14 @@ export const tap: TestReader = (lines) => {
     }
     details = null;
     if (text === '---' && indent > 0) details = indent;
-    else if (isTapResult(text)) close(found, { ...tapResult(text), indent });
-    else if (text.startsWith('Bail out!')) found.push({ ...ended('Bail out!', 'failed'), indent: 0 });
+    else if (text === '}' && open.length > 0) close(found, open.pop()!);
+    else if (isTapResult(text)) {
+      const result = { ...tapResult(text.replace(/ \{$/, '')), indent };
+      if (text.endsWith(' {')) open.push(result);
+      else close(found, result);
+    } else if (text.startsWith('Bail out!')) found.push({ ...ended('Bail out!', 'failed'), indent: 0 });
   }
+  while (open.length > 0) close(found, open.pop()!);
   return plain(found);
 };
 
@@ -84,7 +90,9 @@ function tapResult(text: string): TestCase {
           .slice(at + 1)
           .trim()
           .toLowerCase();
-  const name = (at < 0 ? described : described.slice(0, at)).trim().replace(/^- ?/, '').replaceAll('\\#', '#');
+  const named = (at < 0 ? described : described.slice(0, at)).trim().replace(/^- ?/, '');
+  const took = named.lastIndexOf(' # time=');
+  const name = (took < 0 ? named : named.slice(0, took)).replaceAll('\\#', '#');
   const excused = directive.startsWith('skip') || directive.startsWith('todo');
   return ended(name || `test ${number}`, excused ? 'skipped' : failed ? 'failed' : 'passed');
 }
@@ -107,16 +115,40 @@ const DOTS: Array<[string, Outcome]> = [
   ['expected failure', 'skipped'],
 ];
 
-/** `test a::b ... ok` of Cargo, and `test_a (tests.A) ... ok` of unittest. */
-export const cargoAndUnittest: TestReader = (lines) =>
-  lines.flatMap((line) => {
-    const at = line.lastIndexOf(' ... ');
-    if (at < 0) return [];
-    const said = line.slice(at + 5);
-    const outcome = DOTS.find(([word]) => said === word || said.startsWith(`${word} `) || said.startsWith(`${word},`));
-    const name = line.slice(0, at).replace(/^test /, '');
-    return outcome && indentOf(line) === 0 && name !== '' ? [ended(name, outcome[1])] : [];
-  });
+const dotsOutcome = (said: string): Outcome | undefined =>
+  DOTS.find(([word]) => said === word || said.startsWith(`${word} `) || said.startsWith(`${word},`))?.[1];
+
+/**
+ * `test a::b ... ok` of Cargo, and `test_a (tests.A) ... ok` of unittest. What a test prints may stand before its
+ * outcome, and its first line of documentation before the dots.
+ */
+export const cargoAndUnittest: TestReader = (lines) => {
+  const found = new Map<string, TestCase>();
+  const failed = new Set<string>();
+  let begun: string | null = null;
+  for (const [at, line] of lines.entries()) {
+    const before = lines[at - 1] ?? '';
+    // `cargo test -q` names those that fail
+    const dots = Math.max(line.lastIndexOf(' ... '), line.endsWith(' --- FAILED') ? line.length - 11 : -1);
+    const isNamed = dots > 0 && indentOf(line) === 0;
+    const outcome = dotsOutcome(isNamed ? line.slice(dots + 5) : line);
+    const own = line.slice(0, Math.max(dots, 0)).replace(/^test /, '');
+    const name: string | null = isNamed ? (isUnittest(before) && !isUnittest(own) ? before : own) : begun;
+    if (name !== null && outcome) {
+      found.set(found.has(name) ? `${name} ${found.size}` : name, ended(name, outcome));
+      begun = null;
+    } else if (isNamed && isUnittest(name!)) begun = name;
+    if (before.startsWith('=====') && /^(?:ERROR|FAIL): /.test(line)) failed.add(line.slice(line.indexOf(' ') + 1));
+  }
+  for (const name of failed) {
+    const test = name.slice(0, name.indexOf(')') + 1);
+    if (isUnittest(test)) found.set(test, ended(test, 'failed'));
+  }
+  return [...found.values()];
+};
+
+/** `test_a (tests.A.test_a)` */
+const isUnittest = (name: string): boolean => /^\w{1,200} \([\w.]{1,300}\)$/.test(name);
 
 const NEXTEST: Record<string, Outcome> = { PASS: 'passed', FAIL: 'failed', TIMEOUT: 'failed', SKIP: 'skipped' };
 
@@ -152,8 +184,16 @@ const PYTEST: Record<string, Outcome> = {
 /** The summary of `pytest -rA`, and the lines of `pytest -v`. An error of a test's fixture is a failure of the test. */
 export const pytest: TestReader = (lines) => {
   const found = new Map<string, TestCase>();
+  const listed = new Set<string>();
   for (const line of lines) {
     const words = line.split(' ');
+    if (words[0]!.startsWith('SUBFAIL')) {
+      // a part of a test, which as a whole is said to pass
+      const from = words.findIndex((word) => word.includes('::'));
+      const name = from < 0 ? null : pytestName(words.slice(from).join(' '));
+      if (name) found.set(name, ended(name, 'failed'));
+      continue;
+    }
     const first = PYTEST[words[0]!];
     const behind = words.findIndex((word, at) => at > 0 && PYTEST[word] !== undefined);
     const each =
@@ -164,8 +204,11 @@ export const pytest: TestReader = (lines) => {
           : null;
     // the same words are used by others
     if (!each || !(each.name.includes('::') || /\.py(?:$|:)/.test(each.name))) continue;
+    if (behind > 0 && words[behind] === 'SKIPPED') listed.add(each.name.split('::', 1)[0]!);
     if (found.get(each.name)?.outcome !== 'failed') found.set(each.name, ended(each.name, each.outcome));
   }
+  // the summary has only the files of skipped tests
+  for (const file of listed) found.delete(file);
   return [...found.values()];
 };
 
@@ -272,7 +315,7 @@ export const gradleAndDotnet: TestReader = (lines) =>
 const MARKS: Record<string, Outcome> = {
   ...{ '✔': 'passed', '✓': 'passed', '√': 'passed' },
   ...{ '✖': 'failed', '✕': 'failed', '✗': 'failed', '×': 'failed' },
-  ...{ '﹣': 'skipped', '○': 'skipped', '↓': 'skipped' },
+  ...{ '﹣': 'skipped', '○': 'skipped', '↓': 'skipped', '□': 'skipped' },
 };
 
 /** Lists with marks: `node --test`, Vitest, Jest, Mocha, PHPUnit. */
@@ -282,7 +325,7 @@ export const marks: TestReader = (lines) => {
   const found: Nested[] = [];
   const suites = new Set<string>();
   let file: { path: string; indent: number } | null = null;
-  for (const line of mocha ? lines.slice(0, end) : lines) {
+  for (const [at, line] of (mocha ? lines.slice(0, end) : lines).entries()) {
     const indent = indentOf(line);
     const text = line.slice(indent);
     // `node --test` lists failed tests again
@@ -302,9 +345,11 @@ export const marks: TestReader = (lines) => {
     }
     const outcome = MARKS[text[0] ?? ''] ?? (mocha ? mochaOutcome(text) : undefined);
     if (!outcome || (text[1] !== ' ' && !mocha)) continue;
-    const { name, ms } = timed(withoutMark(text));
-    const skipped = /# (?:SKIP|TODO)/.test(name);
-    const result = { ...ended(name.split(' # ')[0]!, skipped ? 'skipped' : outcome, ms), indent };
+    const excused = Math.max(text.lastIndexOf(' # SKIP'), text.lastIndexOf(' # TODO'));
+    const { name, ms } = timed(withoutMark(excused < 0 ? text : text.slice(0, excused)));
+    // Vitest lists suites with the number of their tests
+    if (file && / \(\d{1,6}\)$/.test(name) && indentOf(lines[at + 1] ?? '') > indent) continue;
+    const result = { ...ended(name, excused < 0 ? outcome : 'skipped', ms), indent };
     if (file) found.push({ ...result, name: prefix(`${file.path} > ${result.name}`, NAME_CHARS) });
     else if (suites.has(`${indent} ${name}`)) close(found, result);
     else found.push(result);

@@ -78,7 +78,13 @@ export function withNames(argv: readonly string[]): string[] {
     index === null || argv.includes(option) ? [...argv] : argv.toSpliced(index, 0, option);
   if (argv[0] === 'go') return insert(at('go', 'test'), '-json');
   const pytestEnd = at('-m', 'pytest') ?? at('pytest');
-  if (pytestEnd !== null) return insert(pytestEnd, '-rA');
+  // the summary names no skipped test, and the list names each
+  if (pytestEnd !== null)
+    return argv.some((word) => /^(?:-v+|--verbose)$/.test(word))
+      ? insert(pytestEnd, '-rA')
+      : insert(pytestEnd, '-rA').toSpliced(pytestEnd, 0, '-v');
+  // else a failed test keeps others from being run, which then seem to be gone
+  if (argv[0] === 'cargo') return insert(at('cargo', 'test'), '--no-fail-fast');
   if (at('unittest') !== null) return argv.includes('-v') ? [...argv] : [...argv, '-v'];
   return [...argv];
 }

@@ -2,6 +2,7 @@ import type { TestEdits } from '../../../contracts/workspace-ops.ts';
 import { codeFence, visible } from '../../text/foreign-text.ts';
 import { suffix } from '../../text/storable.ts';
 import { english } from '../../texts/say.ts';
+import { type PartCheck, partsText } from './part-checks.ts';
 import type { TestCase } from './test-results.ts';
 
 /**
@@ -25,8 +26,9 @@ export interface TestRun {
 
 export interface Verdict {
   /**
-   * `verified`: every test that ran before runs and passes. `partly`: what failed failed before, too, or a part of the
-   * tests is gone. `unverified`: a test fails that did not fail before, or nothing shows that anything works.
+   * `verified`: every test that ran before runs and passes. `partly`: what failed failed before, too, a part of the tests
+   * is gone, or lint fails. `unverified`: a test or the build fails that did not fail before, or nothing shows that
+   * anything works.
    */
   level: 'verified' | 'partly' | 'unverified';
   /** continues "Done in demo": `, tests pass`, `, but 2 tests fail`, `. No tests were run.` */
@@ -48,12 +50,33 @@ interface Evidence {
   edits: TestEdits;
   /** tests that are known to pass only sometimes */
   flaky?: readonly string[];
+  /** build and lint after the task */
+  parts?: readonly PartCheck[];
 }
 
 const NAMES_SHOWN = 5;
 const NAME_CHARS = 120;
 
-export function verdictOf({ after, before, edits, flaky = [] }: Evidence): Verdict {
+const LEVELS = ['verified', 'partly', 'unverified'] as const;
+
+/** Failing tests say more than a failing build, which often makes them fail. */
+export function verdictOf({ parts = [], ...evidence }: Evidence): Verdict {
+  const byTests = verdictByTests(evidence);
+  const { level, headline, failing, passing } = partsText(parts);
+  const rises = level === 'unverified' && byTests.level !== 'unverified';
+  const doTestsFail = byTests.headline.startsWith(', but ') && !rises;
+  const reasons = [...byTests.reasons];
+  const isReplaced = headline !== null && !doTestsFail;
+  if (isReplaced && byTests.headline === NONE_RUN) reasons.unshift(english('verdict.noTests'));
+  return {
+    ...byTests,
+    level: LEVELS[Math.max(LEVELS.indexOf(level), LEVELS.indexOf(byTests.level))]!,
+    headline: isReplaced ? headline : byTests.headline,
+    reasons: doTestsFail ? [...reasons, ...failing, ...passing] : [...failing, ...reasons, ...passing],
+  };
+}
+
+function verdictByTests({ after, before, edits, flaky = [] }: Omit<Evidence, 'parts'>): Verdict {
   const countsOf = (run: TestRun | null) => ({
     passed: countOf(run, 'passed'),
     failed: countOf(run, 'failed'),
@@ -144,7 +167,8 @@ function list(names: readonly string[]): string {
 
 /** Why nothing is known of the tests after the task; null when they ran to an end. */
 function notRun(after: TestRun | null, before: TestRun | null): { headline: string; reasons: string[] } | null {
-  const ranBefore = before?.state === 'ended' && before.cases.length > 0;
+  // some runners name failed tests only
+  const ranBefore = before?.state === 'ended' && before.cases.some(({ outcome }) => outcome !== 'failed');
   const lost = ranBefore ? [ranBeforeText(before.cases.length)] : [];
   if (!after) return { headline: NONE_RUN, reasons: lost };
   switch (after.state) {
@@ -203,7 +227,7 @@ export function brokenTests({
   return fresh.length > 0 ? fresh : null;
 }
 
-/** For the person: the agent had more passes, because tests failed at the end of the one before. */
+/** For the person: the agent had more passes, because checks failed at the end of the one before. */
 export function passesText(passes: number, fail: boolean): string {
   if (passes === 1) return english(fail ? 'verdict.passFailed' : 'verdict.pass');
   return english(fail ? 'verdict.passesFailed' : 'verdict.passes', { count: passes });
@@ -239,13 +263,23 @@ function goneText(before: TestRun | null, after: TestRun): string[] {
   const now = new Map(after.cases.map((each) => [each.name, each]));
   const ran = before.cases.filter(({ outcome }) => outcome === 'passed');
   const gone = ran.filter(({ name }) => !now.has(name) && !hasPassedGroup(name, now)).map(({ name }) => name);
+  const known = new Set(before.cases.map(({ name }) => name));
+  const added = after.cases.filter(({ name, group }) => !group && !known.has(name)).map(({ name }) => name);
+  const goneOf = (names: string): string => {
+    // a file that cannot be loaded, or a package that does not build, takes its tests along
+    if (after.code !== 0) return english('verdict.notRun', { names });
+    // some of them may have another name now
+    return added.length > 0
+      ? english('verdict.goneNew', { names, added: list(added) })
+      : english('verdict.gone', { names });
+  };
   const skipped = ran.filter(({ name }) => now.get(name)?.outcome === 'skipped').map(({ name }) => name);
   const fewer = ran.flatMap(({ name, tests: had }) => {
     const has = now.get(name)?.tests;
     return had !== undefined && has !== undefined && has < had ? [`${name} (${had} before, ${has} now)`] : [];
   });
   return [
-    ...(gone.length > 0 ? [english('verdict.gone', { names: list(gone) })] : []),
+    ...(gone.length > 0 ? [goneOf(list(gone))] : []),
     ...(skipped.length > 0 ? [english('verdict.skipped', { names: list(skipped) })] : []),
     ...(fewer.length > 0 ? [english('verdict.fewer', { names: list(fewer) })] : []),
   ];

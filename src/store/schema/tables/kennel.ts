@@ -5,6 +5,7 @@ import type { MergeRule, ShipmentState } from '../../../contracts/shipment.ts';
 import type { LimitKind, TaskState } from '../../../contracts/task.ts';
 import type { ConcludedChanges, Profile } from '../../../contracts/workspace-ops.ts';
 import type { Check } from '../../../domain/shipping/checks.ts';
+import type { PartCheck } from '../../../domain/tasks/checks/part-checks.ts';
 import type { AskedCheck, Checked, Commands, WantedCheck } from '../../../domain/tasks/checks/project-profile.ts';
 import type { TestRun, Verdict } from '../../../domain/tasks/checks/verdict.ts';
 import type { PagePicture } from '../../../domain/tasks/report.ts';
@@ -61,6 +62,8 @@ export interface TaskResult {
   testedBy?: string;
   /** missing where no file was changed, and in results of versions before */
   verdict?: Verdict;
+  /** build and lint, where they are known; missing in results of versions before */
+  parts?: PartCheck[];
   /** of the pages that the changes touch */
   pictures?: PagePicture[];
 }
