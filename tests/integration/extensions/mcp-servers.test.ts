@@ -50,6 +50,13 @@ describe('a server over streamable HTTP', () => {
     expect(await call('fail')).toEqual({ ok: false, text: 'It does not work.', cut: false });
   });
 
+  it('is read without what no database and no model takes, also where it fails and in a structure', async () => {
+    expect(await call('binary')).toEqual({ ok: true, text: 'ab \ufffd c', cut: false });
+    expect(await call('binary', { fails: true })).toMatchObject({ ok: false, text: 'ab \ufffd c' });
+    const { ok, text } = await call('binary', { structured: true });
+    expect([ok, JSON.parse(text)]).toEqual([true, { k: ['ab', '\ufffd'] }]);
+  });
+
   it('is cut to the beginning and the end of a long result', async () => {
     const { text, cut } = await call('flood', { bytes: 300_000 });
     expect(cut).toBe(true);

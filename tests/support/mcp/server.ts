@@ -62,6 +62,10 @@ export function mcpServer(offered: () => readonly OfferedTool[], ledger: Ledger,
       case 'die':
         die();
         return await new Promise(() => {});
+      case 'binary':
+        return args.structured === true
+          ? { content: [], structuredContent: { 'k\0': ['a\0b', '\ud83d'] } }
+          : say('a\0b \ud83d c', args.fails === true);
       case 'reach':
         return say(await reached(String(args.url)));
       default:
