@@ -30,6 +30,8 @@ const world = inward([
   'Rosa',
   'Sam',
   'Tess',
+  'Uma',
+  'Vera',
 ]);
 const { people, db, address, verdicts, shown, asked, verdictOf, turnsOf } = world;
 
@@ -123,6 +125,52 @@ describe('messages on WhatsApp', () => {
     expect((await shown(Cleo, 'by number')).addressing).toBe('pn');
     expect(new Set((await turnsOf(Cleo)).map((turn) => turn.status))).toEqual(new Set(['completed']));
     expect(await turnsOf(Cleo)).toHaveLength(2);
+  });
+
+  it('has one chat with somebody who writes by LID and to whom the owner types by number, so a stop there stops it', async () => {
+    const { Uma } = people;
+    await Uma.send(`@fetch ${script([{ say: 'word '.repeat(400), pace: 100 }])}`);
+    await until('the turn runs', async () => (await turnsOf(Uma))[0]?.status === 'in_progress', 20_000);
+    const stop = await world.fixture.phone.send(Uma, '@fetch stop', { addressing: 'pn' });
+    expect(await verdictOf(stop.id)).toMatch(/stop|reply/);
+    await until('it is stopped', async () => (await turnsOf(Uma))[0]?.status === 'interrupted', 20_000);
+    const chats = await db().selectFrom('chats').select('address').where('address', 'in', [Uma.lid, Uma.pn]).execute();
+    expect(chats).toHaveLength(1);
+  });
+
+  it('lets its messages disappear with those of the chat, also after a restart, from a reminder, and when that changes', async () => {
+    const { Vera } = people;
+    const timed = (text: string, expiration: number) => ({
+      proto: {
+        extendedTextMessage: {
+          text,
+          contextInfo: { expiration, ephemeralSettingTimestamp: Math.floor(Date.now() / 1000) },
+        },
+      },
+    });
+    const expirationOf = async (text: string) => {
+      const { message } = await shown(Vera, text);
+      return (message.ephemeralMessage?.message ?? message).extendedTextMessage?.contextInfo?.expiration ?? null;
+    };
+    await Vera.send(timed(script([{ say: 'in a day' }]), 86_400));
+    expect(await expirationOf('in a day')).toBe(86_400);
+    await Vera.send(timed('Remind me to stretch in 8 seconds.', 86_400));
+    await shown(Vera, 'I will remind you');
+    for (const role of ['gateway', 'worker'] as const) world.app.kill(role);
+    await world.app.whenReady();
+    expect(await expirationOf('Reminder: stretch')).toBe(86_400);
+    await Vera.send({
+      proto: {
+        protocolMessage: {
+          type: proto.Message.ProtocolMessage.Type.EPHEMERAL_SETTING,
+          ephemeralExpiration: 604_800,
+        },
+      },
+    });
+    await Vera.send(script([{ say: 'in a week' }]));
+    expect(await expirationOf('in a week')).toBe(604_800);
+    await Vera.send(timed(script([{ say: 'never' }]), 0));
+    expect(await expirationOf('never')).toBeNull();
   });
 
   it('knows somebody who may write by the number that WhatsApp told earlier, when a message does not say it', async () => {
