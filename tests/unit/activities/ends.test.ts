@@ -36,3 +36,13 @@ test('other numbers, and other parts that are not shown, are another result', ()
     ),
   ).toBe(false);
 });
+
+test('a server that wants no more requests is a loop at any of its addresses, a page that is not there at its own', () => {
+  const refused = (status: string) =>
+    sixTimes((n) => `https://a.example/${n}?t=${n} answered ${status}\n\nNumber ${n}`);
+  expect(ends('web_fetch', refused('429 Too Many Requests'))).toBe(true);
+  expect(ends('web_fetch', refused('503 Service Unavailable'))).toBe(true);
+  expect(ends('web_fetch', refused('404 Not Found'))).toBe(false);
+  const servers = sixTimes((n) => `https://${n}.example/ answered 429 Too Many Requests\n\nNumber ${n}`);
+  expect(ends('web_fetch', servers)).toBe(false);
+});
