@@ -32,6 +32,7 @@ const world = inward([
   'Tess',
   'Uma',
   'Vera',
+  'Wim',
 ]);
 const { people, db, address, verdicts, shown, asked, verdictOf, turnsOf } = world;
 
@@ -327,6 +328,23 @@ describe('pictures on WhatsApp', () => {
     expect(user).toContain('Not shown: picture 5.');
     expect(await turnsOf(Sam)).toHaveLength(1);
     expect(await verdictOf(album)).toBe('turn');
+  });
+
+  it('of an album are one turn also where one comes before it, one is a video, and one never comes', async () => {
+    const { Wim } = people;
+    const album = '3AALBUM0WIM';
+    await Wim.send({ image: PNG, caption: 'too early', album });
+    await Wim.send({ proto: { albumMessage: { expectedImageCount: 3, expectedVideoCount: 1 } } }, { id: album });
+    await Wim.send({ video: Buffer.from('a film'), caption: 'moving', album });
+    await Wim.send({ image: PNG, caption: 'the last', album });
+    const { user } = await until('the model is asked', () => asked('the last')[0], 60_000);
+    expect(user).toMatch(/^too early\n\[picture 1[\s\S]*\nmoving\n\[video[\s\S]*\nthe last\n\[picture 2/);
+    expect(user).toContain('[Of an album of 4 pictures and videos, 3 arrived with this message.]');
+    expect(await turnsOf(Wim)).toHaveLength(1);
+    // what comes after all is for the next turn
+    await Wim.send({ image: PNG, caption: 'after all', album });
+    await until('the model is asked again', () => asked('after all')[0], 60_000);
+    expect(await turnsOf(Wim)).toHaveLength(2);
   });
 
   it('to be seen once are neither opened nor stored, and the sender is told', async () => {
