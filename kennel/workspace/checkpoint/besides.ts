@@ -86,6 +86,9 @@ function folderNotes(repository: Repository, before: Stored, after: Stored): str
   const now = new Map((factsOf(repository, after).refs ?? []).map((ref) => [ref.name, ref.oid]));
   const lost = (factsOf(repository, before).refs ?? []).filter((ref) => !now.has(ref.name)).map((ref) => ref.name);
   if (lost.length > 0) notes.push(`The task deleted ${named(lost)}; ${UNDO}.`);
+  const elsewhere = committedElsewhere(repository, before, after);
+  if (elsewhere.length > 0)
+    notes.push(`The task also committed to ${named(elsewhere)}, which is not checked out; look there for its work.`);
   if (before.head && after.head && before.branch === after.branch && !reaches(repository, after.head, before.head)) {
     notes.push(
       `The task rewrote the history of ${before.branch ?? 'HEAD'}: commit ${before.head.slice(0, 10)} is no longer in it; ${UNDO}.`,
@@ -97,6 +100,17 @@ function folderNotes(repository: Repository, before: Stored, after: Stored): str
   const own = [...new Set(changed)].filter((path) => !path.startsWith('modules/') && !LEFTOVERS.has(path));
   if (own.length > 0) notes.push(`The task changed files of git itself: ${named(own)}; "undo" takes that back.`);
   return notes;
+}
+
+/** Branches with commits of the task that HEAD does not have. Beside a worktree, others move branches that exist. */
+function committedElsewhere(repository: Repository, before: Stored, after: Stored): string[] {
+  const then = new Map((factsOf(repository, before).refs ?? []).map((ref) => [ref.name, ref.oid]));
+  const known = new Set(then.values());
+  return (factsOf(repository, after).refs ?? []).flatMap(({ name, oid }) => {
+    const [, branch] = /^refs\/heads\/(?!fetch[/-])(.+)$/.exec(name) ?? [];
+    if (!branch || branch === after.branch || known.has(oid) || (before.worktree !== null && then.has(name))) return [];
+    return after.head !== null && reaches(repository, after.head, oid) ? [] : [branch];
+  });
 }
 
 const reaches = (repository: Repository, commit: string, other: string): boolean =>

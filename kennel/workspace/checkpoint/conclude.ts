@@ -100,7 +100,8 @@ export function conclude(place: Place, op: Concluding, again: string | null = nu
           })
         : onlySaved(repository, before, op.uncommitted);
   const made = generatedNote(generated);
-  const told = [again, committed.note, made, ...besides(repository, before, after), ...inner.notes]
+  const left = hadRepository(before) && repository.kept !== 'beside' ? keepLeft(repository, before) : undefined;
+  const told = [again, committed.note, made, left, ...besides(repository, before, after), ...inner.notes]
     .filter(Boolean)
     .join(' ');
   const result: Result = { ...files, ...committed, ...(told && { note: told }) };
@@ -368,6 +369,23 @@ function branchFor(repository: Repository, { key, worktree }: Stored, { branch, 
     tryGit(repository, ['update-ref', ref, commit, there]);
   return keepBranch(repository, key, commit);
 }
+
+/** Commits of a detached HEAD that the task went away from: a branch holds the newest, which git would delete some day. */
+function keepLeft(repository: Repository, { key, at }: Stored): string | undefined {
+  const log = tryGit(repository, ['log', '--walk-reflogs', '--date=unix', '--format=%H %gd %gs', 'HEAD']);
+  const moves = log.stdout.split('\n').filter((line) => Number(/@\{(\d+)\}/.exec(line)?.[1]) >= at);
+  const left = moves.flatMap((line, index) => {
+    const from = moves[index + 1]?.split(' ')[0];
+    return from && / checkout: moving from /.test(line) && !isHeld(repository, from) ? [from] : [];
+  });
+  const names = left.flatMap((commit) => (isHeld(repository, commit) ? [] : [keepBranch(repository, key, commit)]));
+  if (names.length === 0) return undefined;
+  return `The task left commits that no branch had; branch ${names.join(', ')} keeps them.`;
+}
+
+const REFS = ['refs/heads', 'refs/tags', 'refs/remotes'];
+const isHeld = (repository: Repository, commit: string): boolean =>
+  tryGit(repository, ['for-each-ref', '--count=1', `--contains=${commit}`, ...REFS]).stdout !== '';
 
 /** Creates branch `fetch/<key>`, with a number at its end if that name is taken. Returns its name. */
 function keepBranch(repository: Repository, key: string, commit: string): string {

@@ -113,12 +113,27 @@ interface Taken {
   complete: boolean;
 }
 
-/** The encoding of a file that begins as UTF-16 does; null for others. Windows programs write such files. */
+/** The encoding of a UTF-16 file, which programs on Windows write, also without a mark; null for others. */
 function utf16Of(file: number): 'utf-16le' | 'utf-16be' | null {
-  const mark = Buffer.alloc(2);
-  readSync(file, mark, 0, 2, 0);
-  const begins = mark.toString('hex');
-  return begins === 'fffe' ? 'utf-16le' : begins === 'feff' ? 'utf-16be' : null;
+  const start = Buffer.alloc(8_192);
+  const bytes = start.subarray(0, readSync(file, start, 0, start.length, 0));
+  const begins = bytes.toString('hex', 0, 2);
+  if (begins === 'fffe') return 'utf-16le';
+  if (begins === 'feff') return 'utf-16be';
+  if (bytes.length % 2 !== 0 || !bytes.includes(0)) return null;
+  const [little, big] = [plainCharsIn(bytes, 'utf-16le'), plainCharsIn(bytes, 'utf-16be')];
+  return little === big ? null : little > big ? 'utf-16le' : 'utf-16be';
+}
+
+/** How many ASCII characters these bytes are in an encoding; 0 where they are no text in it. */
+function plainCharsIn(bytes: Buffer, encoding: string): number {
+  try {
+    const text = new TextDecoder(encoding, { fatal: true }).decode(bytes, { stream: true });
+    const strange = /[\0-\x08\x0e-\x1f\x7f-\x9f\p{Cn}\p{Co}]/u;
+    return strange.test(text) ? 0 : (text.match(/[\t-\r -~]/g)?.length ?? 0);
+  } catch {
+    return 0;
+  }
 }
 
 /** The same as `takeLines`, of a text that is in memory. */

@@ -4,7 +4,7 @@ import { type CallToolResult, CallToolResultSchema, ListToolsResultSchema } from
 import { UserError } from '../../contracts/user-error.ts';
 import { type ListedTool, MOST_TOOLS } from '../../domain/extensions/mcp-declaration.ts';
 import { inline } from '../../domain/text/foreign-text.ts';
-import { prefix, storableText, suffix } from '../../domain/text/storable.ts';
+import { prefix, storableJson, storableText, suffix } from '../../domain/text/storable.ts';
 import { VERSION } from '../../installation.ts';
 
 /** One connection with an MCP server. Nothing that the server says or does can cost more than an error. */
@@ -143,7 +143,7 @@ function resultOf({ content, structuredContent, isError }: CallToolResult): McpR
   const parts = content.map(partText);
   // a server that gives both gives the same in both
   if (!content.some(({ type }) => type === 'text') && structuredContent !== undefined)
-    parts.push(JSON.stringify(structuredContent, null, 1));
+    parts.push(JSON.stringify(JSON.parse(storableJson(structuredContent)), null, 1));
   const whole = storableText(parts.join('\n\n').trim()) || '(nothing)';
   const left = whole.length - MOST_TEXT;
   const text =

@@ -6,7 +6,7 @@ export interface EndedCall {
   output: string | null;
   /** its result shows something that is there, so that other arguments with the same result bring nothing new */
   shows: boolean;
-  /** how an address refused it, without a page that may have a new number each time */
+  /** what refused it and how, without a page that may have a new number each time */
   refusal?: string | undefined;
 }
 
@@ -47,8 +47,8 @@ function isSameStep(one: readonly EndedCall[], other: readonly EndedCall[]): boo
 
 function isSame(one: EndedCall, other: EndedCall): boolean {
   if (one.name !== other.name || one.output === null || other.output === null) return false;
+  if (one.refusal !== undefined && one.refusal === other.refusal) return true;
   const equal = JSON.stringify(one.args) === JSON.stringify(other.args);
-  if (equal && one.refusal !== undefined && one.refusal === other.refusal) return true;
   if (equal || !one.shows || !other.shows) return equal && one.output === other.output;
   return withoutAddresses(one) === withoutAddresses(other);
 }

@@ -22,12 +22,29 @@ export async function documentText(data: Buffer, signal: AbortSignal): Promise<s
 
 /** The text of a document that is text, whatever its declared type; null for everything else. */
 export function textFor(data: Buffer): string | null {
-  const begins = data.subarray(0, 2).toString('hex');
-  const wide = begins === 'fffe' ? 'utf-16le' : begins === 'feff' ? 'utf-16be' : null;
-  if (data.length === 0 || data.length > TEXT_BYTES || (!wide && data.subarray(0, 8192).includes(0))) return null;
+  if (data.length === 0 || data.length > TEXT_BYTES) return null;
+  const begins = data.toString('hex', 0, 2);
+  const marked = begins === 'fffe' ? 'utf-16le' : begins === 'feff' ? 'utf-16be' : null;
+  if (!marked && data.subarray(0, 8192).includes(0)) return wideTextFor(data);
+  const text = decoded(data, marked ?? 'utf-8');
+  return text === null ? null : sanitiseText(text, TEXT_CHARS);
+}
+
+/** UTF-16 without a mark, which programs on Windows write; null for bytes that are no text. */
+function wideTextFor(data: Buffer): string | null {
+  const strange = /[\0-\x08\x0e-\x1f\x7f-\x9f\p{Cn}\p{Co}]/u;
+  const [text] = ['utf-16le', 'utf-16be']
+    .flatMap((encoding) => decoded(data, encoding) ?? [])
+    .filter((each) => !strange.test(each) && plainChars(each) > 0)
+    .sort((one, other) => plainChars(other) - plainChars(one));
+  return text === undefined ? null : sanitiseText(text, TEXT_CHARS);
+}
+
+const plainChars = (text: string): number => text.match(/[\t-\r -~]/g)?.length ?? 0;
+
+function decoded(data: Buffer, encoding: string): string | null {
   try {
-    const text = new TextDecoder(wide ?? 'utf-8', { fatal: true }).decode(data);
-    return sanitiseText(text, TEXT_CHARS);
+    return new TextDecoder(encoding, { fatal: true }).decode(data);
   } catch {
     return null;
   }

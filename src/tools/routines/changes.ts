@@ -3,6 +3,7 @@ import { changeSchedule, createSchedule, scheduleOfCron, setScheduleEnabled } fr
 import { scheduleWithNext } from '../../domain/chat/words/schedule-words.ts';
 import { unionOf } from '../../domain/consent/taint.ts';
 import { nextFirings, parseSchedule } from '../../domain/cron.ts';
+import { isInterval, readInterval } from '../../domain/firings.ts';
 import { type Given, type Inputs, inputsOf } from '../../domain/routine-inputs.ts';
 import { chatAutonomy } from '../../store/chats/threads/threads.ts';
 import { changePrompt, promptOf } from '../../store/routines/automations.ts';
@@ -163,7 +164,7 @@ async function changedCron(
   const given = await changedGiven(context, cron, inputs, lookup);
   if (typeof given === 'string') return given;
   // the row first: a schedule that is made again is made from it
-  const fields = { name, schedule: parsed.schedule, time_zone: timezone, given };
+  const fields = { name, schedule: goingOn(parsed.schedule, cron.schedule), time_zone: timezone, given };
   const changed = await changeCron(context.db, cron.id, fields);
   if (!changed) return `A schedule "${name}" exists already. Choose another name.`;
   if (before) {
@@ -174,6 +175,13 @@ async function changedCron(
   await changeSchedule(context.temporal, scheduleOfCron(changed, context.config.FETCH_CATCHUP_HOURS));
   await markSent(context.db, changed);
   return changed;
+}
+
+/** An interval that is named again goes on as it was: one that began anew would leave out its next run. */
+function goingOn(schedule: string, before: string): string {
+  if (!isInterval(schedule) || !isInterval(before)) return schedule;
+  const [{ every }, was] = [readInterval(schedule), readInterval(before)];
+  return every === was.every && was.days.length === 0 ? before : schedule;
 }
 
 /** A schedule that was lost is made again. */

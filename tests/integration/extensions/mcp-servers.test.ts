@@ -46,8 +46,27 @@ describe('a server over streamable HTTP', () => {
     expect(server.headers.at(-1)).toMatchObject({ 'x-key': 'k-1' });
   });
 
+  it('names each tool once, and comes to an end, where its list of tools has none', async () => {
+    for (const cursor of [() => 'again', (page: number) => String(page % 3), (page: number) => `page ${page}`]) {
+      Object.assign(server, { listed: 0, nextCursor: cursor });
+      const session = await open();
+      const names = (await session.tools(signal())).map(({ name }) => name);
+      await session.close();
+      expect(names).toEqual(server.offered.map(({ name }) => name));
+      expect(server.listed).toBeLessThanOrEqual(20);
+    }
+    delete server.nextCursor;
+  });
+
   it('says that a call failed as its tool says it', async () => {
     expect(await call('fail')).toEqual({ ok: false, text: 'It does not work.', cut: false });
+  });
+
+  it('is read without what no database and no model takes, also where it fails and in a structure', async () => {
+    expect(await call('binary')).toEqual({ ok: true, text: 'ab \ufffd c', cut: false });
+    expect(await call('binary', { fails: true })).toMatchObject({ ok: false, text: 'ab \ufffd c' });
+    const { ok, text } = await call('binary', { structured: true });
+    expect([ok, JSON.parse(text)]).toEqual([true, { k: ['ab', '\ufffd'] }]);
   });
 
   it('is cut to the beginning and the end of a long result', async () => {

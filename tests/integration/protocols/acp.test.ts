@@ -247,7 +247,17 @@ describe('an editor', () => {
     for (const method of ['session/load', 'session/resume'] as const)
       await expect(other.agent.request(method, { sessionId, cwd, mcpServers: [] })).rejects.toMatchObject({
         code: -32002,
+        message: expect.stringMatching(/not found/i),
       });
+    // what comes after a lost session works, also one that nobody ever had and several at once
+    const lost = [sessionId, 'thr_00000000', 'no such session', ''];
+    const failed = await Promise.allSettled(
+      lost.map((id) => other.agent.request('session/load', { sessionId: id, cwd, mcpServers: [] })),
+    );
+    expect(failed.map(({ status }) => status)).toEqual(lost.map(() => 'rejected'));
+    const next = await newSession(other);
+    expect((await prompt(other, next, [{ say: 'It works.' }])).stopReason).toBe('end_turn');
+    expect(other.text()).toContain('It works.');
   });
 });
 

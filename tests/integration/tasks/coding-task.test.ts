@@ -151,6 +151,21 @@ test('is broken', () => assert.equal(sum(1, 2), 4));
     expect(answered).toMatchObject({ format: 'fetch-receipt-1', body: { kind: 'turn', tasks: [broke.id] } });
   }, 600_000);
 
+  it('says in its first words that no tests were run, whatever its agent says, where the project has none', async () => {
+    const { path, git } = await workspace(app, 'untested');
+    for (const [name, text] of Object.entries({ 'notes.txt': 'one\n', 'go.sh': '#!/bin/sh\necho gone\n' }))
+      writeFileSync(join(path, name), text);
+    git('add', '.');
+    git('commit', '-qm', 'a script');
+    for (const claim of ['All 212 tests pass', 'I ran `npm test`. 100% green ✅']) {
+      const { id } = await startTask(app, `write notes.txt ${claim}; say ${claim}`, { workspace: 'untested' });
+      await inState(app, id, 'completed');
+      const told = await report(app, id);
+      expect(told).toMatch(/^Done in untested\. No tests were run\.\n/);
+      expect(told).toMatch(/Why no tests were run: the files of the project name none/);
+    }
+  });
+
   it('defect 27: asks, and goes on with the answer that a person gives in their own words', async () => {
     await workspace(app, 'asking');
     const { thread, id } = await startTask(app, 'ask Which name? | Ada | Grace; write name.txt {answer}', {
@@ -237,6 +252,27 @@ test('is broken', () => assert.equal(sum(1, 2), 4));
     const approval = await says('shell_run', { command: 'cat a.txt' });
     expect(approval).not.toBe('done');
     expect((await app.request('POST', `/v1/approvals/${approval}`, { decision: 'deny' })).status).toBe(200);
+  });
+
+  it('leaves files in UTF-16 and output with NUL to the model as readable text', async () => {
+    const { path } = await workspace(app, 'wide');
+    writeFileSync(join(path, 'wide.csv'), Buffer.from('\ufeffName;Größe\r\nJörg;1\r\n', 'utf16le'));
+    for (const [name, args, shown] of [
+      ['file_read', { path: 'wide.csv' }, '1  Name;Größe\n2  Jörg;1'],
+      ['shell_run', { command: "printf 'a\\0b'; printf 'c\\0d' >&2" }, 'ab'],
+      ['app_run', { command: 'head -c 3 /dev/zero; echo end' }, 'end'],
+    ] as const) {
+      // a file that somebody else wrote makes a command ask
+      const thread = await app.thread({ allow_shell: true });
+      const turn = await app.turn(thread, [{ call: [[name, { ...args, workspace: 'wide' }]] }, { say: 'I go on.' }]);
+      expect(await app.ended(thread, turn)).toMatchObject({ status: 'completed' });
+      const { output } = await app.store.db
+        .selectFrom('calls')
+        .select('output')
+        .where('turn_id', '=', turn)
+        .executeTakeFirstOrThrow();
+      expect(output).toContain(shown);
+    }
   });
 
   it('is frozen by "pause" and goes on after "resume"', async () => {

@@ -90,7 +90,7 @@ it('different arguments that show the same are a loop, and so are calls that are
   expect([refused.status, await stepsOf(refused.turn)]).toEqual(['completed', 7]);
 });
 
-it('an address that refuses each time is a loop, also with a new number on each page', async () => {
+it('an address that refuses each time is a loop, also with a new number on each page and in each address', async () => {
   let requests = 0;
   const server = createServer((_, answer) => {
     answer.writeHead(429, { 'content-type': 'text/plain', 'retry-after': '60' });
@@ -98,9 +98,12 @@ it('an address that refuses each time is a loop, also with a new number on each 
   });
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/`;
-  const { status, turn } = await turnOf(() => [['web_fetch', { url }]]);
+  for (const address of [() => url, (step: number) => `${url}page/${step}?t=${step}`]) {
+    requests = 0;
+    const { status, turn } = await turnOf((step) => [['web_fetch', { url: address(step) }]]);
+    expect([status, await stepsOf(turn), requests]).toEqual(['completed', 7, 6]);
+  }
   server.close();
-  expect([status, await stepsOf(turn), requests]).toEqual(['completed', 7, 6]);
 });
 
 it('equal calls in one step count once, and what is told to the person again and again is no loop', async () => {

@@ -1,6 +1,7 @@
 import { sql } from 'kysely';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { accountOf } from '../../../src/adapters/model/endpoint/endpoint.ts';
+import { nextFirings } from '../../../src/domain/cron.ts';
 import { limitedAt, noteLimit } from '../../../src/store/turns/limits.ts';
 import { today } from '../../../src/store/turns/steps/spending.ts';
 import { startTestApp, type TestApp } from '../../support/app.ts';
@@ -209,6 +210,38 @@ describe('a budget that is used up', () => {
     await app.say(thread, 'stop');
     expect((await app.ended(thread, turn, 10_000)).status).toBe('interrupted');
     expect((await questions(thread))[0]!.state).toBe('cancelled');
+  });
+});
+
+describe('a person who takes long', () => {
+  it('is waited for, and the model then counts from the time that it is', async () => {
+    const bodies: string[] = [];
+    app.model.hear((body) => bodies.push(body));
+    const thread = await app.thread();
+    const turn = await app.turn(thread, [
+      { call: [['ask_user', { question: 'Shall it be every hour?' }]] },
+      { call: [['cron_create', { prompt: 'look', schedule: 'every 60 minutes', name: 'hourly' }]] },
+      { say: 'done' },
+    ]);
+    await until('it asks', async () =>
+      app.store.db.selectFrom('questions').select('id').where('turn_id', '=', turn).executeTakeFirst(),
+    );
+    await sql`update turns set created_at = created_at - interval '3 hours',
+      started_at = started_at - interval '3 hours' where id = ${turn}`.execute(app.store.db);
+    await app.say(thread, 'yes');
+    await app.ended(thread, turn);
+    const berlin = (at: number) => new Date(at).toLocaleTimeString('sv-SE', { timeZone: 'Europe/Berlin' }).slice(0, 5);
+    const told = [...bodies.at(-1)!.matchAll(/It is \S+ \S+ (\d\d:\d\d) \(Europe\/Berlin\S*\)( now)?/g)];
+    expect(told.map(([, , now]) => now)).toEqual([undefined, ' now']);
+    expect([berlin(Date.now()), berlin(Date.now() - 60_000)]).toContain(told[1]![1]);
+    expect(told[0]![1]).not.toBe(told[1]![1]);
+    const { schedule } = await app.store.db
+      .selectFrom('crons')
+      .select('schedule')
+      .where('name', '=', 'hourly')
+      .executeTakeFirstOrThrow();
+    const next = nextFirings(schedule, 'UTC', new Date(), 1)[0]!.getTime() - Date.now();
+    expect(next).toBeGreaterThan(59 * 60_000);
   });
 });
 

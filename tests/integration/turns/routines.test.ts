@@ -151,6 +151,34 @@ describe('a prompt on a schedule', () => {
     );
   });
 
+  it.each([
+    ['25 6 * * *', 'America/New_York'],
+    ['25 6 * * *', 'Pacific/Auckland'],
+    ['*/40 5-7 * * MON-FRI', 'Asia/Kolkata'],
+    ['every 90 minutes', 'UTC'],
+    ['every 24 hours', 'America/New_York'],
+    ['2048-11-30T09:00', 'Europe/Berlin'],
+  ])(
+    '%s in %s keeps its next runs when it is renamed, also where its schedule is said again',
+    async (schedule, timezone) => {
+      const thread = await app.thread();
+      await call(thread, 'cron_create', { prompt: 'look', schedule, timezone, name: 'Before' });
+      const { id, created_at } = (await cronOf(thread))!;
+      const runs = async () => {
+        const { info } = await temporal.schedule.getHandle(scheduleId(id)).describe();
+        return info.nextActionTimes.slice(0, 3).map((at) => at.toISOString());
+      };
+      const before = await runs();
+      expect(before.length).toBeGreaterThan(0);
+      // an interval that began anew would begin at another second
+      await until('a second has passed', () => Date.now() - created_at.getTime() > 1_500);
+      for (const change of [{ name: 'After' }, { name: 'Later', schedule, timezone }, { prompt: 'look again' }]) {
+        expect(await call(thread, 'cron_update', { cron: id, ...change })).toMatchObject({ ok: true });
+        expect(await runs()).toEqual(before);
+      }
+    },
+  );
+
   it('runs once at a local time, and is gone after that', async () => {
     const thread = await app.thread();
     const at = new Date(Date.now() + 15_000).toISOString().slice(0, 19);

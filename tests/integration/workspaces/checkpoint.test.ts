@@ -572,6 +572,28 @@ test('commits of an agent that left the branch of its worktree are on that branc
   expect(w.git('rev-parse', 'fetch/t1')).toBe(tip);
 });
 
+test.each([
+  ['a detached HEAD', '--detach'],
+  ['a branch of its own', '-b made'],
+])('commits that an agent made on %s and went away from are named, and git does not delete them', (_, where) => {
+  for (const worktree of [undefined, 't1']) {
+    const w = keep(Workspace.repository());
+    if (worktree) w.ok({ op: 'worktree', action: 'add', key: worktree, author });
+    w.checkpoint('t1', worktree);
+    const from = worktree ? 'fetch/t1' : 'main';
+    const commits = "for f in b c; do echo $f > $f.txt; git add -A; git commit -qm 'Add '$f; done";
+    w.script(
+      `cd ${worktree ? '.git/fetch-worktrees/t1' : '.'}; git checkout -q ${where}; ${commits}; git checkout -q ${from}`,
+    );
+    const { files, output } = w.conclude('t1', worktree ? { worktree } : {});
+    expect(files).toEqual([]);
+    const [, branch] = /(?:also committed to|; branch) (\S+?)[, ]/.exec(output) ?? [];
+    if (worktree) w.ok({ op: 'worktree', action: 'remove', key: worktree, author });
+    w.script('git reflog expire --expire=now --all; git gc -q --prune=now');
+    expect(w.git('log', '--format=%s', branch!).split('\n')).toEqual(['Add c', 'Add b', 'First']);
+  }
+});
+
 test('what tools have generated stays out of the commit and is named, unless the project has files of its own there', () => {
   const w = keep(
     Workspace.repository({ 'package.json': '{}\n', 'docs/dist/kept.js': 'kept\n', 'docs/package.json': '{}\n' }),

@@ -38,13 +38,18 @@ test('reads the lines of a UTF-16 file, which programs on Windows write', () => 
   for (const [name, bytes] of [
     ['little.txt', little],
     ['big.txt', big],
+    ['little without a mark.txt', little.subarray(2)],
+    ['big without a mark.txt', big.subarray(2)],
   ] as const) {
     w.write({ [name]: bytes });
     expect(w.ok({ op: 'read', path: name, from: 1, lines: 9 }).output).toBe('1  first\n2  zweite Zeile: ü');
     expect(w.ok({ op: 'read', path: name, from: 1, lines: 1 }).output).toContain('more lines follow');
   }
-  w.write({ 'no-text.bin': Buffer.from([0xff, 0xd8, 0, 1]) });
-  expect(w.ask({ op: 'read', path: 'no-text.bin', from: 1, lines: 1 }).output).toContain('binary');
+  const numbers = Buffer.from(Uint32Array.from({ length: 3_000 }, (_, at) => at).buffer);
+  for (const bytes of [Buffer.from([0xff, 0xd8, 0, 1]), Buffer.from([65, 0, 0]), numbers]) {
+    w.write({ 'no-text.bin': bytes });
+    expect(w.ask({ op: 'read', path: 'no-text.bin', from: 1, lines: 1 }).output).toContain('binary');
+  }
 });
 
 test('reads lines with their numbers, and refuses what is binary or not there with the nearest name', () => {

@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process';
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
@@ -106,6 +106,20 @@ describe('the commits of a pull request', () => {
     expect(await beginBranch(deps, shipment, signal)).toBeNull();
     expect(await pushOwnBranch(asking(), place(), branches())).toMatchObject({ ok: true, news: false });
     ownerUndisturbed();
+  });
+
+  it('are pushed without the hooks of the project, which would see the token and could refuse', async () => {
+    const hooks = join(folder(), '.husky/_');
+    mkdirSync(hooks, { recursive: true });
+    const trace = join(home, `hooks-${made}`);
+    for (const hook of ['pre-push', 'pre-commit', 'reference-transaction', 'post-checkout'])
+      writeFileSync(join(hooks, hook), `#!/bin/sh\nenv >> ${trace}\nexit 1\n`, { mode: 0o755 });
+    agentWorks({ id: 'tsk_a', from_branch: null }, { 'd.txt': 'd\n' });
+    git('config', 'core.hooksPath', '.husky/_');
+    const pushed = await pushOwnBranch(asking(), place(), { ...branches(), from: 'fetch/tsk_a' });
+    expect(pushed).toMatchObject({ ok: true, news: true });
+    expect(server('log', '--format=%s', 'add-b')).toBe('fix\nAdd b\nfirst');
+    expect(existsSync(trace)).toBe(false);
   });
 
   it('get what an agent has made, once', async () => {

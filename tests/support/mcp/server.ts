@@ -40,11 +40,21 @@ export const USUAL: OfferedTool[] = [
 
 export interface Ledger {
   calls: Array<{ tool: string; args: Record<string, unknown> }>;
+  /** how often its tools were asked for */
+  listed?: number;
+  /** every page of its list names another one */
+  nextCursor?(page: number): string;
 }
 
 export function mcpServer(offered: () => readonly OfferedTool[], ledger: Ledger, die: () => void): Server {
   const server = new Server({ name: 'test', version: '1.0.0' }, { capabilities: { tools: {} } });
-  server.setRequestHandler(ListToolsRequestSchema, () => ({ tools: [...offered()] as never }));
+  server.setRequestHandler(ListToolsRequestSchema, () => {
+    ledger.listed = (ledger.listed ?? 0) + 1;
+    return {
+      tools: [...offered()] as never,
+      ...(ledger.nextCursor && { nextCursor: ledger.nextCursor(ledger.listed) }),
+    };
+  });
   server.setRequestHandler(CallToolRequestSchema, async ({ params: { name, arguments: args = {} } }) => {
     ledger.calls.push({ tool: name, args });
     const say = (said: string, isError = false) => ({ content: [{ type: 'text' as const, text: said }], isError });
@@ -62,6 +72,10 @@ export function mcpServer(offered: () => readonly OfferedTool[], ledger: Ledger,
       case 'die':
         die();
         return await new Promise(() => {});
+      case 'binary':
+        return args.structured === true
+          ? { content: [], structuredContent: { 'k\0': ['a\0b', '\ud83d'] } }
+          : say('a\0b \ud83d c', args.fails === true);
       case 'reach':
         return say(await reached(String(args.url)));
       default:
@@ -109,7 +123,7 @@ export async function startMcpServer(): Promise<TestMcpServer> {
     headers.push(incoming.headers);
     const server = mcpServer(
       () => made.offered,
-      ledger,
+      made,
       () => incoming.socket.destroy(),
     );
     const transport = new StreamableHTTPServerTransport({ sessionIdGenerator: undefined });

@@ -60,7 +60,11 @@ export function buildMessage(content: Content, id: string, media: MediaServer): 
       imageMessage: file('image', content.image, content, id, media),
       ...(content.album && { messageContextInfo: inAlbum(content.album) }),
     };
-  if ('video' in content) return { videoMessage: file('video', content.video, content, id, media) };
+  if ('video' in content)
+    return {
+      videoMessage: file('video', content.video, content, id, media),
+      ...(content.album && { messageContextInfo: inAlbum(content.album) }),
+    };
   if ('audio' in content) {
     const { caption: _, ...sound } = file('audio', content.audio, content, id, media);
     return { audioMessage: { ...sound, seconds: content.seconds ?? 1, ptt: content.ptt ?? false } };

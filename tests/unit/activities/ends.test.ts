@@ -51,3 +51,13 @@ test.each([
   expect(note?.(english)).toContain(said);
   expect(note?.(sayIn('de'))).toContain(inGerman);
 });
+
+test('a server that wants no more requests is a loop at any of its addresses, a page that is not there at its own', () => {
+  const refused = (status: string) =>
+    sixTimes((n) => `https://a.example/${n}?t=${n} answered ${status}\n\nNumber ${n}`);
+  expect(ends('web_fetch', refused('429 Too Many Requests'))).toBe(true);
+  expect(ends('web_fetch', refused('503 Service Unavailable'))).toBe(true);
+  expect(ends('web_fetch', refused('404 Not Found'))).toBe(false);
+  const servers = sixTimes((n) => `https://${n}.example/ answered 429 Too Many Requests\n\nNumber ${n}`);
+  expect(ends('web_fetch', servers)).toBe(false);
+});

@@ -91,8 +91,16 @@ const TELLING_CHARS = 100;
 /** A command takes another time in each run, and the programs that it runs tell it. */
 const TIMES =
   /\b\d{1,9}(?:\.\d{1,9})? ?(?:ms|s|secs?|seconds?|min|minutes?)\b|\b\d{1,2}:\d{2}(?::\d{2})?(?:\.\d{1,9})?\b/g;
-/** The first line of a page that was refused (`web_fetch`). */
-const REFUSED_PAGE = /^https?:\S{1,2000} answered [45]\d\d\b.{0,100}/;
+/** The first line of a page that was refused (`web_fetch`): its address, and what that answered. */
+const REFUSED_PAGE = /^(https?:\S{1,2000}) (answered ([45]\d\d)\b.{0,100})/;
+/** A server that wants no more requests answers so at each of its addresses. */
+const REFUSED_SERVER = new Set(['429', '503']);
+
+function refusalOf(output: string | null): string | undefined {
+  const [, address, answered, status] = REFUSED_PAGE.exec(output ?? '') ?? [];
+  if (address === undefined) return undefined;
+  return `${REFUSED_SERVER.has(status!) ? URL.parse(address)?.origin : address} ${answered}`;
+}
 
 function endedCall({ name, args, state, output, size }: Called, added: AddedTools): EndedCall {
   const tool = tools.get(name) ?? added.get(name)?.tool;
@@ -107,6 +115,6 @@ function endedCall({ name, args, state, output, size }: Called, added: AddedTool
     args,
     output: state === 'done' && typeof result === 'string' ? hidden + result : null,
     shows: looks || prints,
-    refusal: output === null ? undefined : REFUSED_PAGE.exec(output)?.[0],
+    refusal: refusalOf(output),
   };
 }

@@ -3,6 +3,8 @@ import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { childEnvironment } from '../../../../src/config.ts';
 import { FETCH_SETTING, script } from '../../../support/app.ts';
+import { NO_DOCKER, requireDocker } from '../../../support/docker.ts';
+import { kennelReady, workspace } from '../../../support/kennel-app.ts';
 import { until } from '../../../support/until.ts';
 import type { Contact } from '../../../support/whatsapp/contact.ts';
 import { startWhatsAppApp, type WhatsAppApp } from '../../../support/whatsapp-app.ts';
@@ -146,6 +148,43 @@ it('the terminal shows the question and what it is decided by; a bare yes that c
     chat.kill('SIGTERM');
   }
 });
+
+it.skipIf(NO_DOCKER)(
+  'WhatsApp is asked at once what a coding task asks, also while a screen has its thread open',
+  async () => {
+    const { app } = world;
+    await requireDocker();
+    await kennelReady(app);
+    await workspace(app, 'at-the-desk');
+    const call = { goal: 'ask Which colour? | red | blue; say {answer}', agent: 'practice', workspace: 'at-the-desk' };
+    await ann.send(script([{ call: [['task_create', call]] }, { say: 'The task works.' }]));
+    const begin = await told(ann, /Start a coding task|at-the-desk/);
+    const { thread_id } = await app.store.db
+      .selectFrom('questions')
+      .select('thread_id')
+      .where('state', '=', 'open')
+      .executeTakeFirstOrThrow();
+    const gone = new AbortController();
+    const screens = [`/v1/threads/${thread_id}/events`, `/v1/threads/${thread_id}/events?since_seq=0`].map((path) =>
+      fetch(app.baseUrl + path, { headers: { Authorization: 'Bearer test-token' }, signal: gone.signal }),
+    );
+    for (const screen of screens) expect((await screen).status).toBe(200);
+    await ann.send('yes', { quoted: begin });
+    await told(ann, 'The task works.');
+    // the question before it shows the goal
+    const question = await told(ann, /^(?![\s\S]*ask Which)[\s\S]*Which colour\?/);
+    const { asked_at } = await app.store.db
+      .selectFrom('questions')
+      .select('asked_at')
+      .where('task_id', 'is not', null)
+      .executeTakeFirstOrThrow();
+    expect(question.at - asked_at.getTime()).toBeLessThan(10_000);
+    await ann.send('blue', { quoted: question });
+    await told(ann, /^Done in at-the-desk[\s\S]*> blue/);
+    gone.abort();
+  },
+  300_000,
+);
 
 it('refuses a folder of the machine to a trusted person, and asks nobody about it', async () => {
   await ben.send(script([{ call: [['workspace_clone', { from: '/etc' }]] }, { say: 'It says: $LAST' }]));

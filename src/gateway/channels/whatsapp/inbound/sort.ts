@@ -97,7 +97,9 @@ export class Sorter {
     if ('verdict' in it || 'until' in it) return it;
     const decides = await this.interpretation(it);
     if (decides && 'verdict' in decides) return decides;
-    const hasWaited = it.inAlbum && row.notBefore !== null;
+    // pictures that came before their album wait for the others only as long as they are not passed on
+    const isBegun = this.batchers.get(it.address)?.pending.some(({ album }) => album === albumIdOf(message));
+    const hasWaited = (it.inAlbum && row.notBefore !== null) || isBegun;
     if (content.kind === 'album' && !hasWaited && this.albums.has(albumOf(it))) return { verdict: 'empty' };
     const changes = content.kind === 'edit' || content.kind === 'sealed_edit' || content.kind === 'revoke';
     if (changes && (await this.precedes(it, content.target))) return { until: Date.now() + AGAIN_MS };

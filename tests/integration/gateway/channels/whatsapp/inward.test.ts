@@ -30,6 +30,9 @@ const world = inward([
   'Rosa',
   'Sam',
   'Tess',
+  'Uma',
+  'Vera',
+  'Wim',
 ]);
 const { people, db, address, verdicts, shown, asked, verdictOf, turnsOf } = world;
 
@@ -123,6 +126,52 @@ describe('messages on WhatsApp', () => {
     expect((await shown(Cleo, 'by number')).addressing).toBe('pn');
     expect(new Set((await turnsOf(Cleo)).map((turn) => turn.status))).toEqual(new Set(['completed']));
     expect(await turnsOf(Cleo)).toHaveLength(2);
+  });
+
+  it('has one chat with somebody who writes by LID and to whom the owner types by number, so a stop there stops it', async () => {
+    const { Uma } = people;
+    await Uma.send(`@fetch ${script([{ say: 'word '.repeat(400), pace: 100 }])}`);
+    await until('the turn runs', async () => (await turnsOf(Uma))[0]?.status === 'in_progress', 20_000);
+    const stop = await world.fixture.phone.send(Uma, '@fetch stop', { addressing: 'pn' });
+    expect(await verdictOf(stop.id)).toMatch(/stop|reply/);
+    await until('it is stopped', async () => (await turnsOf(Uma))[0]?.status === 'interrupted', 20_000);
+    const chats = await db().selectFrom('chats').select('address').where('address', 'in', [Uma.lid, Uma.pn]).execute();
+    expect(chats).toHaveLength(1);
+  });
+
+  it('lets its messages disappear with those of the chat, also after a restart, from a reminder, and when that changes', async () => {
+    const { Vera } = people;
+    const timed = (text: string, expiration: number) => ({
+      proto: {
+        extendedTextMessage: {
+          text,
+          contextInfo: { expiration, ephemeralSettingTimestamp: Math.floor(Date.now() / 1000) },
+        },
+      },
+    });
+    const expirationOf = async (text: string) => {
+      const { message } = await shown(Vera, text);
+      return (message.ephemeralMessage?.message ?? message).extendedTextMessage?.contextInfo?.expiration ?? null;
+    };
+    await Vera.send(timed(script([{ say: 'in a day' }]), 86_400));
+    expect(await expirationOf('in a day')).toBe(86_400);
+    await Vera.send(timed('Remind me to stretch in 8 seconds.', 86_400));
+    await shown(Vera, 'I will remind you');
+    for (const role of ['gateway', 'worker'] as const) world.app.kill(role);
+    await world.app.whenReady();
+    expect(await expirationOf('Reminder: stretch')).toBe(86_400);
+    await Vera.send({
+      proto: {
+        protocolMessage: {
+          type: proto.Message.ProtocolMessage.Type.EPHEMERAL_SETTING,
+          ephemeralExpiration: 604_800,
+        },
+      },
+    });
+    await Vera.send(script([{ say: 'in a week' }]));
+    expect(await expirationOf('in a week')).toBe(604_800);
+    await Vera.send(timed(script([{ say: 'never' }]), 0));
+    expect(await expirationOf('never')).toBeNull();
   });
 
   it('knows somebody who may write by the number that WhatsApp told earlier, when a message does not say it', async () => {
@@ -279,6 +328,23 @@ describe('pictures on WhatsApp', () => {
     expect(user).toContain('Not shown: picture 5.');
     expect(await turnsOf(Sam)).toHaveLength(1);
     expect(await verdictOf(album)).toBe('turn');
+  });
+
+  it('of an album are one turn also where one comes before it, one is a video, and one never comes', async () => {
+    const { Wim } = people;
+    const album = '3AALBUM0WIM';
+    await Wim.send({ image: PNG, caption: 'too early', album });
+    await Wim.send({ proto: { albumMessage: { expectedImageCount: 3, expectedVideoCount: 1 } } }, { id: album });
+    await Wim.send({ video: Buffer.from('a film'), caption: 'moving', album });
+    await Wim.send({ image: PNG, caption: 'the last', album });
+    const { user } = await until('the model is asked', () => asked('the last')[0], 60_000);
+    expect(user).toMatch(/^too early\n\[picture 1[\s\S]*\nmoving\n\[video[\s\S]*\nthe last\n\[picture 2/);
+    expect(user).toContain('[Of an album of 4 pictures and videos, 3 arrived with this message.]');
+    expect(await turnsOf(Wim)).toHaveLength(1);
+    // what comes after all is for the next turn
+    await Wim.send({ image: PNG, caption: 'after all', album });
+    await until('the model is asked again', () => asked('after all')[0], 60_000);
+    expect(await turnsOf(Wim)).toHaveLength(2);
   });
 
   it('to be seen once are neither opened nor stored, and the sender is told', async () => {

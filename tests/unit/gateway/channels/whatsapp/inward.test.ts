@@ -424,6 +424,12 @@ describe('what a text is cleaned of', () => {
     expect(textFor(Buffer.from('a,b\n1,2'))).toBe('a,b\n1,2');
     expect(textFor(Buffer.from('\ufeffa;ü', 'utf16le'))).toBe('a;ü');
     expect(textFor(Buffer.from('\ufeffa;ü', 'utf16le').swap16())).toBe('a;ü');
+    for (const text of ['Name;Größe\r\nJörg;1', 'Привет, мир\r\n', '一 二 三\n']) {
+      expect(textFor(Buffer.from(text, 'utf16le'))).toBe(text.replaceAll('\r', ''));
+      expect(textFor(Buffer.from(text, 'utf16le').swap16())).toBe(text.replaceAll('\r', ''));
+    }
+    expect(textFor(Buffer.from([0x41, 0, 0, 0, 0x42, 0, 0, 0]))).toBeNull();
+    expect(textFor(Buffer.from('a,b\0c,d'))).toBeNull();
     expect(textFor(Buffer.from([0x25, 0x50, 0x44, 0x46, 0, 1]))).toBeNull();
     expect(textFor(Buffer.from([0xc3, 0x28]))).toBeNull();
   });
