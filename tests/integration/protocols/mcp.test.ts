@@ -88,7 +88,7 @@ describe.each(['http', 'stdio'] as const)('a client over %s', (how) => {
     expect(byName.has('ask_user')).toBe(false);
     const result = await call('workflow_list');
     expect(result.isError).toBe(false);
-    expect(textOf(result)).toMatch(/workflow/i);
+    expect(textOf(result)).toMatch(/routine/i);
   });
 
   it('asks its person by a form before something lasting is done, and a yes there counts', async () => {
