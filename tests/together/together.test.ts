@@ -133,7 +133,7 @@ describe.skipIf(NO_DOCKER)('people who use everything at once', () => {
     await tries(kim, 'read_output', { callId: await callOf('eve') }, /no/i);
     await tries(kim, 'task_status', { taskId: await taskOf('eve') }, /no task|There is/i);
     await tries(bob, 'recall', { query: canary('memory', 'ann') }, /Nothing of that is remembered/);
-    await tries(eve, 'workflow_run', { workflow: canary('routine', 'kim').slice(0, -3) }, /There is no workflow/, {
+    await tries(eve, 'workflow_run', { workflow: canary('routine', 'kim').slice(0, -3) }, /There is no routine/, {
       asks: true,
     });
     await tries(eve, 'cron_delete', { cron: 'routine' }, /There is no schedule/, { asks: true });

@@ -132,7 +132,7 @@ describe('coding tasks', () => {
       { path: 'src/a.ts', diff: HUNK },
       { path: 'logo.png', status: 'added', diff: null },
     ]);
-    expect([diff.source, diff.note]).toEqual(['log', expect.stringContaining('that the agent reported')]);
+    expect([diff.source, diff.note]).toEqual(['log', expect.stringContaining('The agent reported')]);
   });
 
   it('are paused, resumed and stopped by the words of their chat, and taken back when they are over', async () => {
