@@ -132,6 +132,7 @@ describe.skipIf(NO_DOCKER)('a tour of the tools', () => {
       .selectFrom('calls')
       .select(['name', 'output'])
       .where('ok', '=', false)
+      .orderBy('name')
       .execute();
     expect({
       wrong,
@@ -144,8 +145,8 @@ describe.skipIf(NO_DOCKER)('a tour of the tools', () => {
       pictures: 1,
       // a session that moves is tried with the real agents
       failed: [
-        expect.stringMatching(/^session_take: No session has come/),
         expect.stringMatching(/^session_give: No task of Claude Code/),
+        expect.stringMatching(/^session_take: No session has come/),
       ],
     });
   });
