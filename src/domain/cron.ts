@@ -1,6 +1,6 @@
 import { firings, intervalFrom, isOnce, momentOfOnce } from './firings.ts';
 import { placedDays } from './placed-days.ts';
-import { DAY, HOUR, MINUTE, repeatedTime } from './time.ts';
+import { DAY, HOUR, MINUTE, repeatedTime, wallOf } from './time.ts';
 
 /**
  * The grammar of schedules: five fields (minute hour day-of-month month weekday), which Temporal and croner must read
@@ -99,22 +99,17 @@ export function nextFirings(schedule: string, timeZone: string, from: Date, coun
   return firings(schedule, timeZone, from).take(count).toArray();
 }
 
+const WEEKDAYS = ['Sun', 'Mon', 'Tue', 'Wed', 'Thu', 'Fri', 'Sat'];
+
 /** `Sat 2026-11-21 09:00 (Europe/Berlin)`; a time that the clock shows twice says which one it is. */
 export function describeTime(at: Date, timeZone: string): string {
-  const parts = new Intl.DateTimeFormat('en-GB', {
-    timeZone,
-    weekday: 'short',
-    year: 'numeric',
-    month: '2-digit',
-    day: '2-digit',
-    hour: '2-digit',
-    minute: '2-digit',
-    hourCycle: 'h23',
-  }).formatToParts(at);
-  const part = (type: string) => parts.find((entry) => entry.type === type)?.value ?? '';
+  // it stands in each prompt: a formatter of its own would take longer than a query
+  const wall = new Date(wallOf(at.getTime(), timeZone));
+  const two = (part: number): string => String(part).padStart(2, '0');
+  const day = `${wall.getUTCFullYear()}-${two(wall.getUTCMonth() + 1)}-${two(wall.getUTCDate())}`;
   const repeated = repeatedTime(at.getTime(), timeZone);
   const which = repeated ? `, the ${repeated} of two, because clocks go back` : '';
-  return `${part('weekday')} ${part('year')}-${part('month')}-${part('day')} ${part('hour')}:${part('minute')} (${timeZone}${which})`;
+  return `${WEEKDAYS[wall.getUTCDay()]} ${day} ${two(wall.getUTCHours())}:${two(wall.getUTCMinutes())} (${timeZone}${which})`;
 }
 
 export function isTimeZone(zone: string): boolean {

@@ -44,7 +44,8 @@ type Ask = (request: ModelRequest, facts: ModelFacts) => Promise<ModelAnswer>;
  */
 export function openaiModel(options: OpenAIOptions): Model {
   const { name, fallback, baseUrl, kind } = options;
-  const prices = priceBook(options.price, { ours: true, local: isLocalEndpoint(baseUrl) });
+  const local = isLocalEndpoint(baseUrl);
+  const prices = priceBook(options.price, { ours: true, local });
   const account = accountOf(baseUrl, options.apiKey);
   const known = new KnownFacts(baseUrl, options.facts);
   const refused = new RefusedStates(baseUrl);
@@ -66,7 +67,7 @@ export function openaiModel(options: OpenAIOptions): Model {
     ...{ name, fallback, baseUrl, account, kind, prices },
     complete: async (request) => {
       const answer = await learning({ known, refused, wires }, request);
-      if (sizes && isLocalEndpoint(baseUrl)) await refuseCut(sizes, request, answer);
+      if (sizes && local) await refuseCut(sizes, request, answer);
       return answer;
     },
     facts: async (model) => {
