@@ -103,13 +103,12 @@ const WEEKDAYS = ['Sun', 'Mon', 'Tue', 'Wed', 'Thu', 'Fri', 'Sat'];
 
 /** `Sat 2026-11-21 09:00 (Europe/Berlin)`; a time that the clock shows twice says which one it is. */
 export function describeTime(at: Date, timeZone: string): string {
-  // it stands in each prompt: a formatter of its own would take longer than a query
+  // in each prompt: a formatter of its own would take longer than a query
   const wall = new Date(wallOf(at.getTime(), timeZone));
-  const two = (part: number): string => String(part).padStart(2, '0');
-  const day = `${wall.getUTCFullYear()}-${two(wall.getUTCMonth() + 1)}-${two(wall.getUTCDate())}`;
+  const [day, time = ''] = wall.toISOString().split('T');
   const repeated = repeatedTime(at.getTime(), timeZone);
   const which = repeated ? `, the ${repeated} of two, because clocks go back` : '';
-  return `${WEEKDAYS[wall.getUTCDay()]} ${day} ${two(wall.getUTCHours())}:${two(wall.getUTCMinutes())} (${timeZone}${which})`;
+  return `${WEEKDAYS[wall.getUTCDay()]} ${day} ${time.slice(0, 5)} (${timeZone}${which})`;
 }
 
 export function isTimeZone(zone: string): boolean {
