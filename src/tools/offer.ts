@@ -1,5 +1,6 @@
 import type { AddedFamilies, Family } from '../domain/chat/tool-families.ts';
 import { closedTo, type ToolAccess } from '../domain/consent/policy.ts';
+import { jsonChars } from '../domain/text/storable.ts';
 import type { AddedTools } from './added-tools.ts';
 import type { ModelTool } from './declarations.ts';
 import { builtInFamilies, openTools, openToolsFor } from './open-tools.ts';
@@ -34,7 +35,7 @@ const TOLD_NAMES = 6;
 const CHARS_PER_TOKEN = 3.3;
 
 /** The tokens of a declaration in a request, estimated rather too high. */
-export const tokensOf = (tool: ModelTool): number => Math.ceil(JSON.stringify(tool).length / CHARS_PER_TOKEN) + 12;
+export const tokensOf = (tool: ModelTool): number => Math.ceil(jsonChars(tool) / CHARS_PER_TOKEN) + 12;
 
 /**
  * The tools of a request: the core, and behind it what was opened. Where there is little room, the least important are
@@ -64,11 +65,13 @@ export function offeredTools(
 const declarationIn = ({ added }: Offer, { name }: Tool): ModelTool =>
   declarations.get(name) ?? added.get(name)!.declaration;
 
+const builtIn = Map.groupBy(tools.values(), ({ family }) => family);
+
 /** The tools of a family that the turn may use. */
-const toolsOf = ({ access, added }: Offer, family: Family): Tool[] =>
-  [...tools.values(), ...[...added.values()].map(({ tool }) => tool)].filter(
-    (tool) => tool.family === family && closedTo(tool, access) === null,
-  );
+function toolsOf({ access, added }: Offer, family: Family): Tool[] {
+  const own = [...added.values()].flatMap(({ tool }) => (tool.family === family ? tool : []));
+  return [...(builtIn.get(family) ?? []), ...own].filter((tool) => closedTo(tool, access) === null);
+}
 
 /**
  * The families that can be opened. Opened ones stay in the list, so that the beginning of the request stays the same.

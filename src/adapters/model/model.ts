@@ -60,7 +60,7 @@ export interface ModelTool {
 
 export interface ModelRequest {
   model: string;
-  messages: ModelMessage[];
+  messages: readonly ModelMessage[];
   /** empty: the model may call nothing */
   tools: ModelTool[];
   /** `complete` rejects with the signal's own reason when it aborts */

@@ -61,3 +61,25 @@ test('a server that wants no more requests is a loop at any of its addresses, a 
   const servers = sixTimes((n) => `https://${n}.example/ answered 429 Too Many Requests\n\nNumber ${n}`);
   expect(ends('web_fetch', servers)).toBe(false);
 });
+
+test('the steps of a dialogue that has ended are looked at once, also where they go round in circles', () => {
+  const { messages, calls } = dialogue(
+    'shell_run',
+    sixTimes(() => '1 failed in the suite of the whole project '.repeat(4)),
+  );
+  const asked = { ord: 100, role: 'user', content: 'and now?', call_ids: [], tokens: 1 } as unknown as DialogueMessage;
+  const looked: string[] = [];
+  const thread = {
+    messages: [...messages, asked],
+    calls: { get: (id: string) => (looked.push(id), calls.get(id)) } as typeof calls,
+  };
+  const added = new Map();
+  const first = loopsOf(thread, added);
+  expect(first.ends).toBe(false);
+  expect(first.told.get('call_5')).toBe(6);
+  expect(looked.length).toBeGreaterThan(0);
+  looked.length = 0;
+  const again = loopsOf({ ...thread, messages: [...messages, asked, { ...asked, ord: 101 }] }, added);
+  expect(again.told).toEqual(first.told);
+  expect(looked).toEqual([]);
+});

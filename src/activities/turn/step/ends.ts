@@ -1,6 +1,6 @@
 import type { ModelAnswer } from '../../../adapters/model/model.ts';
 import { ASK_USER } from '../../../contracts/conversation.ts';
-import type { Called } from '../../../domain/chat/context/context.ts';
+import type { Called, DialogueMessage } from '../../../domain/chat/context/context.ts';
 import { ENDED_AT, type EndedCall, TOLD_AT, timesInARow } from '../../../domain/chat/repetition.ts';
 import type { Told } from '../../../domain/texts/say.ts';
 import type { History } from '../../../store/turns/steps/transcript.ts';
@@ -45,22 +45,24 @@ export function endOf(given: ModelAnswer, { history, loops }: { history: History
 
 /** How many of the latest steps in a row were cut. */
 function cutsBefore(history: History): number {
-  const steps = stepsOf(history).at(-1) ?? [];
+  const steps = stepsOf(dialoguesOf(history.messages).at(-1) ?? [], history.calls);
   return steps.length - 1 - steps.findLastIndex((step) => step.some(({ output }) => output !== CUT_CALL));
 }
 
-/** Steps with calls since each message of a person, oldest first. */
-function stepsOf({ messages, calls }: Pick<History, 'messages' | 'calls'>): Called[][][] {
-  const all: Called[][][] = [[]];
-  for (const { role, call_ids } of messages) {
-    const made = call_ids.flatMap((id) => calls.get(id) ?? []);
-    if (role === 'user') all.push([]);
-    else if (made.length > 0) all.at(-1)!.push(made);
-  }
-  return all;
+/** The part of a thread from one message of a person to the next, oldest first. */
+function dialoguesOf(messages: History['messages']): Array<History['messages']> {
+  const starts = messages.flatMap(({ role }, at) => (role === 'user' || at === 0 ? at : []));
+  return starts.map((start, nth) => messages.slice(start, starts[nth + 1]));
 }
 
-/** The loops of a dialogue. */
+/** The steps of a dialogue that made calls, oldest first. */
+const stepsOf = (dialogue: History['messages'], calls: History['calls']): Called[][] =>
+  dialogue.flatMap(({ role, call_ids }) => {
+    const made = role === 'user' ? [] : call_ids.flatMap((id) => calls.get(id) ?? []);
+    return made.length > 0 ? [made] : [];
+  });
+
+/** The loops of a thread. */
 interface Loops {
   /** by id of a call: how many times in a row it has brought the same, where the model is to hear of it */
   told: ReadonlyMap<string, number>;
@@ -69,19 +71,38 @@ interface Loops {
 }
 
 /**
- * The loops that a dialogue shows. The same dialogue has the same ones, so that a retry decides alike and prompt caches
+ * The loops that a thread shows. The same thread has the same ones, so that a retry decides alike and prompt caches
  * hold.
  */
-export function loopsOf(history: Pick<History, 'messages' | 'calls'>, added: AddedTools): Loops {
-  const told = new Map<string, number>();
-  const all = stepsOf(history).map((steps) => {
-    if (steps.length < TOLD_AT) return [];
-    const times = timesInARow(steps.map((step) => step.map((call) => endedCall(call, added))));
-    for (const [at, step] of steps.entries())
-      if (times[at]! >= TOLD_AT) for (const { id } of step) told.set(id, times[at]!);
-    return times;
-  });
-  return { told, ends: (all.at(-1)?.at(-1) ?? 0) >= ENDED_AT };
+export function loopsOf({ messages, calls }: Pick<History, 'messages' | 'calls'>, added: AddedTools): Loops {
+  const all = dialoguesOf(messages).map((dialogue) => loopsIn(dialogue, calls, added));
+  return {
+    told: new Map(all.flatMap(({ told }) => told)),
+    ends: all.at(-1)?.ends ?? false,
+  };
+}
+
+interface DialogueLoops extends Pick<Loops, 'ends'> {
+  told: Array<readonly [id: string, times: number]>;
+}
+
+/** Of a dialogue that has ended, by its first message: its messages stay the same objects as long as they are cached. */
+const known = new WeakMap<DialogueMessage, { last: DialogueMessage; added: AddedTools; loops: DialogueLoops }>();
+
+function loopsIn(dialogue: History['messages'], calls: History['calls'], added: AddedTools): DialogueLoops {
+  const first = dialogue[0]!;
+  const last = dialogue.at(-1)!;
+  const before = known.get(first);
+  if (before?.last === last && before.added === added) return before.loops;
+  const steps = stepsOf(dialogue, calls);
+  const times =
+    steps.length < TOLD_AT ? [] : timesInARow(steps.map((step) => step.map((call) => endedCall(call, added))));
+  const told = steps.flatMap((step, at) =>
+    times[at]! >= TOLD_AT ? step.map(({ id }) => [id, times[at]!] as const) : [],
+  );
+  const loops = { told, ends: (times.at(-1) ?? 0) >= ENDED_AT };
+  known.set(first, { last, added, loops });
+  return loops;
 }
 
 /** These say something to somebody: their results are always the same. */

@@ -1,4 +1,5 @@
 import type { AnswerEnd, ModelMessage, StepState, WireName } from '../../../contracts/model.ts';
+import { jsonChars } from '../../../domain/text/storable.ts';
 import {
   type LostAnswer,
   type ModelAnswer,
@@ -155,12 +156,10 @@ export class AnswerDraft {
 
 /** Characters that count as tokens of a request: pictures are not among them. */
 export const promptChars = ({ messages, tools }: Pick<ModelRequest, 'messages' | 'tools'>): number =>
-  JSON.stringify(tools).length +
+  tools.reduce((sum, tool) => sum + jsonChars(tool) + 1, 1) +
   messages.reduce(
     (sum, message) =>
-      sum +
-      message.content.length +
-      (message.role === 'assistant' && message.calls ? JSON.stringify(message.calls).length : 0),
+      sum + message.content.length + (message.role === 'assistant' && message.calls ? jsonChars(message.calls) : 0),
     0,
   );
 

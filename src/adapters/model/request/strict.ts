@@ -27,7 +27,7 @@ export function strictRequest(
     tools.push(strict);
   }
   return {
-    request: { ...request, messages: messages.map(withWireNames), tools, effort: effortFor(request, facts) },
+    request: { ...request, messages: withWireNames(messages), tools, effort: effortFor(request, facts) },
     names,
   };
 }
@@ -47,12 +47,18 @@ function strictTool(given: ModelTool, omitted: readonly string[]): ModelTool {
 
 const renamed = new WeakMap<ModelMessage, ModelMessage>();
 
-/** The calls of a step under the names on the wire; the same object where they fit. */
-function withWireNames(message: ModelMessage): ModelMessage {
-  if (message.role !== 'assistant' || !message.calls?.some(({ name }) => wireName(name) !== name)) return message;
+const hasOtherNames = (message: ModelMessage): boolean =>
+  message.role === 'assistant' && message.calls?.some(({ name }) => wireName(name) !== name) === true;
+
+/** The calls of the steps under their names on the wire; the same objects where they fit. */
+const withWireNames = (messages: readonly ModelMessage[]): readonly ModelMessage[] =>
+  messages.some(hasOtherNames) ? messages.map(renamedStep) : messages;
+
+function renamedStep(message: ModelMessage): ModelMessage {
+  if (message.role !== 'assistant' || !hasOtherNames(message)) return message;
   const made = renamed.get(message) ?? {
     ...message,
-    calls: message.calls.map((call) => ({ ...call, name: wireName(call.name) })),
+    calls: message.calls!.map((call) => ({ ...call, name: wireName(call.name) })),
   };
   renamed.set(message, made);
   return made;

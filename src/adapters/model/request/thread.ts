@@ -20,7 +20,8 @@ const NO_RESULT = 'No result: this call was interrupted before it ended, so its 
 export function strictThread(
   messages: readonly ModelMessage[],
   { alternates, noSystem, singleCalls }: Pick<ModelFacts, 'alternates' | 'noSystem' | 'singleCalls'> = {},
-): ModelMessage[] {
+): readonly ModelMessage[] {
+  if (!alternates && !noSystem && !singleCalls && isStrict(messages)) return messages;
   const first = messages.findIndex(({ role }) => role !== 'system');
   const leading = (first < 0 ? messages : messages.slice(0, first)).filter(isSaid);
   const whole = ordered(first < 0 ? [] : messages.slice(first));
@@ -33,9 +34,30 @@ export function strictThread(
   return system && !noSystem ? [system, ...all] : all;
 }
 
+/** Nothing has to change, as in nearly every request: a long thread is looked at for each step. */
+function isStrict(messages: readonly ModelMessage[]): boolean {
+  const first = messages[0]?.role === 'system' ? 1 : 0;
+  if (messages[first]?.role !== 'user' || messages.at(-1)!.role === 'assistant') return false;
+  for (let at = 0; at < messages.length; at++) {
+    const message = messages[at]!;
+    if (message.role === 'tool' || (message.role === 'system' && at >= first)) return false;
+    if (message.role !== 'assistant') {
+      if (isBlank(message)) return false;
+      continue;
+    }
+    const { calls = [], content } = message;
+    if (calls.length === 0 && !/\S/.test(content)) return false;
+    for (const { id } of calls) {
+      const result = messages[++at];
+      if (result?.role !== 'tool' || result.callId !== id) return false;
+    }
+  }
+  return true;
+}
+
 const isSaid = (message: ModelMessage): message is Said => message.role === 'system' || message.role === 'user';
 const isBlank = ({ content, pictures }: { content: string; pictures?: string[] }): boolean =>
-  content.trim() === '' && !pictures?.length;
+  !/\S/.test(content) && !pictures?.length;
 
 /** Several messages as one; null when they say nothing. */
 function joined(said: readonly Said[]): Said | null {

@@ -51,20 +51,20 @@ interface Style {
   facts: ModelFacts;
   /** the same for two styles that write messages without a state alike */
   key: string;
+  /** the same for two that write messages with a state alike */
+  stateKey: string;
 }
 
-const styleOf = (endpoint: string, model: string, facts: ModelFacts): Style => ({
-  endpoint,
-  model,
-  facts,
-  key: `${facts.reasoningBack ?? ''} ${facts.contentBack ?? ''} ${facts.skipSignature ?? ''} ${facts.omit?.join() ?? ''}`,
-});
+function styleOf(endpoint: string, model: string, facts: ModelFacts): Style {
+  const key = `${facts.reasoningBack ?? ''} ${facts.contentBack ?? ''} ${facts.skipSignature ?? ''} ${facts.omit?.join() ?? ''}`;
+  return { endpoint, model, facts, key, stateKey: `${key} ${endpoint} ${model}` };
+}
 
 /**
  * The history is cached, so the messages of a thread are the same objects in every request. Each is serialised once for
  * a style.
  */
-const pieces = new WeakMap<ModelMessage, Piece & { key: string }>();
+const pieces = new WeakMap<ModelMessage, Piece & { ids: string; key: string }>();
 const toolJsons = new WeakMap<ModelTool, string>();
 
 function messagePieces(messages: readonly ModelMessage[], style: Style): Piece[] {
@@ -103,17 +103,14 @@ function idsOf(message: Assistant, used: Set<string>, style: Style): string[] {
 }
 
 function pieceOf(message: ModelMessage, ids: string, style: Style): Piece {
-  const key =
-    message.role === 'assistant'
-      ? `${ids} ${style.key} ${message.state ? `${style.endpoint} ${style.model}` : ''}`
-      : ids;
+  const key = message.role !== 'assistant' ? '' : message.state ? style.stateKey : style.key;
   const known = pieces.get(message);
-  if (known?.key === key) return known;
+  if (known?.ids === ids && known.key === key) return known;
   // many endpoints refuse half a surrogate pair, which a model's own answer may have held
   const json = storableJson(wireMessage(message, ids, style));
   const counted =
     message.role === 'user' && message.pictures?.length ? JSON.stringify(message.content).length : json.length;
-  const piece = { json, counted, key };
+  const piece = { json, counted, ids, key };
   pieces.set(message, piece);
   return piece;
 }

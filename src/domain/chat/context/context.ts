@@ -2,7 +2,7 @@ import type { ModelMessage, StepState } from '../../../contracts/model.ts';
 import type { Source } from '../../../contracts/taint.ts';
 import { type FileShown, unseenPictures, withDocuments } from '../../text/files.ts';
 import { note, quotation, timeNote } from '../../text/foreign-text.ts';
-import { prefix } from '../../text/storable.ts';
+import { jsonChars, prefix } from '../../text/storable.ts';
 
 /** Tool outputs longer than this are shown cut, with how to read on. */
 export const SHOWN_OUTPUT_CHARS = 8000;
@@ -49,7 +49,7 @@ export function fittedTo(
 ): ShownChars {
   if (room === Number.POSITIVE_INFINITY) return shown;
   const made = messages.flatMap(({ call_ids }) => call_ids.flatMap((id) => calls.get(id) ?? []));
-  const args = made.reduce((sum, call) => sum + JSON.stringify(call.args).length / 4, 0);
+  const args = made.reduce((sum, call) => sum + jsonChars(call.args) / 4, 0);
   let over = messages.reduce((sum, message) => sum + weight(message, calls, shown), args) - room;
   const brief = new Set<string>();
   for (const { id, output } of made) {
@@ -142,21 +142,21 @@ export function toModelMessages(
       role: 'user',
       content: note('what was said before, summed up by a program', prefix(summary, shown.message)),
     });
-  for (const said of messages) {
+  for (const given of messages) {
     // before the words of this turn: what stands before it is the same as in earlier requests, so caches of providers
     // keep it
-    if (now.clock && said.ord === now.before)
+    if (now.clock && given.ord === now.before)
       out.push({ role: 'user', content: timeNote(`It is ${now.clock.began}.`) });
-    if (now.group != null && said.ord === now.before)
+    if (now.group != null && given.ord === now.before)
       out.push({ role: 'user', content: note('the group, as its channel names it', now.group) });
-    if (now.text !== null && said.ord === now.before)
+    if (now.text !== null && given.ord === now.before)
       out.push({ role: 'user', content: note('the state of the work, from the records', now.text) });
-    if (now.map != null && said.ord === now.before)
+    if (now.map != null && given.ord === now.before)
       out.push({
         role: 'user',
         content: note('a map of the repository of the active workspace, from names in its files', now.map),
       });
-    const message = said.role === 'user' && said.content.length > shown.message ? begun(said, shown.message) : said;
+    const message = given.role === 'user' && given.content.length > shown.message ? begun(given, shown.message) : given;
     if (message.role === 'user' && message.attachment_ids?.length) {
       const attached = message.attachment_ids.flatMap((id) => files.get(id) ?? []);
       const pictures = attached.flatMap((file) => file.picture ?? []);
@@ -168,10 +168,9 @@ export function toModelMessages(
         ...(pictures.length > 0 && { pictures }),
       });
     } else {
-      out.push(
-        ...saidAs(message, calls, shown).map((each) => withRepetition(each, repeated)),
-        ...picturesOf(message, calls, files),
-      );
+      const said = saidAs(message, calls, shown);
+      out.push(...(repeated.size > 0 ? said.map((each) => withRepetition(each, repeated)) : said));
+      if (files.size > 0) out.push(...picturesOf(message, calls, files));
     }
   }
   // at the end, where it changes nothing that a cache has

@@ -98,16 +98,20 @@ export async function loadHistory(db: Db, threadId: string): Promise<History> {
   cache.put(threadId, grown(before, read, fresh), known);
   const messages = [...before.messages, ...read.messages];
   const calls: CallsById = { get: (id) => fresh.get(id) ?? before.calls.get(id) };
-  const files = await shownFiles(
-    db,
-    messages.map(({ attachment_ids = [], call_ids }) => [
-      ...attachment_ids,
-      ...call_ids.flatMap((id) => calls.get(id)?.picture ?? []),
-    ]),
-  );
+  const shown = messages.map((message) => filesOf(message, calls)).filter((ids) => ids.length > 0);
+  const files = await shownFiles(db, shown);
   const { summary } = before;
   const openFrom = read.open_from;
   return { summary, sources: read.sources ?? [], upto: read.upto, openFrom, messages, calls, files };
+}
+
+const NO_FILES: readonly string[] = [];
+
+/** Files that came with a message, and pictures that its calls made. */
+function filesOf({ attachment_ids = NO_FILES, call_ids }: DialogueMessage, calls: CallsById): readonly string[] {
+  return call_ids.some((id) => calls.get(id)?.picture)
+    ? [...attachment_ids, ...call_ids.flatMap((id) => calls.get(id)?.picture ?? [])]
+    : attachment_ids;
 }
 
 /** The part of a cached dialogue that is left after more of it was summed up. */
