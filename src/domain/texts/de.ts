@@ -774,7 +774,7 @@ export const de: Translation = {
   'did.shipMaking': 'Der Pull Request wird noch gemacht.',
   'did.notMerged': 'Er wurde nicht gemergt.',
   'did.merged': '#{number} {title} ist gemergt.',
-  'did.shipWhich': 'Nenn das Projekt:',
+  'did.shipWhich': 'Nenn die Nummer, wie in `ship stop 12`:',
   'did.taken': '{agent} macht mit deiner Sitzung in {workspace} weiter, auf einem eigenen Branch.',
   'did.writes': 'Ich schreibe, wenn es fertig ist.',
   'did.giveThen': 'Schreib dann `give`, um auf deinem Computer damit weiterzumachen.',

@@ -761,7 +761,7 @@ export const en = {
   'did.shipMaking': 'Its pull request is still being made.',
   'did.notMerged': 'It was not merged.',
   'did.merged': 'Merged #{number} {title}.',
-  'did.shipWhich': 'Say its project:',
+  'did.shipWhich': 'Say its number, as in `ship stop 12`:',
   'did.taken': '{agent} goes on with your session in {workspace}, on a branch of its own.',
   'did.writes': 'I write when it is done.',
   'did.giveThen': 'Say `give` then, to go on with it on your computer.',

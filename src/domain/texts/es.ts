@@ -761,7 +761,7 @@ export const es: Translation = {
   'did.shipMaking': 'Su pull request todavía se está haciendo.',
   'did.notMerged': 'No se fusionó.',
   'did.merged': 'Fusionado #{number} {title}.',
-  'did.shipWhich': 'Di su proyecto:',
+  'did.shipWhich': 'Di su número, como en `ship stop 12`:',
   'did.taken': '{agent} sigue con tu sesión en {workspace}, en una rama propia.',
   'did.writes': 'Escribo cuando esté listo.',
   'did.giveThen': 'Di entonces `give` para seguir con ella en tu ordenador.',

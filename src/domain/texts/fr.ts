@@ -776,7 +776,7 @@ export const fr: Translation = {
   'did.shipMaking': 'Sa pull request est encore en préparation.',
   'did.notMerged': 'Elle n’a pas été fusionnée.',
   'did.merged': '#{number} {title} est fusionnée.',
-  'did.shipWhich': 'Dis son projet :',
+  'did.shipWhich': 'Dis son numéro, comme dans `ship stop 12` :',
   'did.taken': '{agent} continue ta session dans {workspace}, sur une branche à part.',
   'did.writes': 'J’écris quand c’est fini.',
   'did.giveThen': 'Dis alors `give` pour continuer sur ton ordinateur.',

@@ -733,7 +733,7 @@ export const hi: Translation = {
   'did.shipMaking': 'उसकी पुल रिक्वेस्ट अभी बन रही है।',
   'did.notMerged': 'वह मर्ज नहीं हुई।',
   'did.merged': '#{number} {title} मर्ज हो गई।',
-  'did.shipWhich': 'उसका प्रोजेक्ट लिखिए:',
+  'did.shipWhich': 'उसका नंबर बताइए, जैसे `ship stop 12`:',
   'did.taken': '{agent} आपका सत्र {workspace} में आगे बढ़ा रहा है, अपनी अलग ब्रांच पर।',
   'did.writes': 'पूरा होने पर बताया जाएगा।',
   'did.giveThen': 'तब उसे अपने कंप्यूटर पर आगे बढ़ाने के लिए `give` लिखिए।',

@@ -753,7 +753,7 @@ export const pt: Translation = {
   'did.shipMaking': 'O pull request ainda está sendo feito.',
   'did.notMerged': 'Não foi mesclado.',
   'did.merged': '#{number} {title} foi mesclado.',
-  'did.shipWhich': 'Diga o projeto:',
+  'did.shipWhich': 'Diga o número, como em `ship stop 12`:',
   'did.taken': '{agent} continua com a sua sessão em {workspace}, num branch próprio.',
   'did.writes': 'Escrevo quando estiver pronto.',
   'did.giveThen': 'Diga então `give` para continuar com ela no seu computador.',

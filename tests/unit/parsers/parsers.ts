@@ -126,7 +126,10 @@ const COMMANDS: Record<string, Parser> = {
   parseCheck: { read: parseCheck, seeds: ['check demo', '/check demo again!'] },
   parseTake: { read: parseTake, seeds: ['take', 'take: add a page', 'take this session'] },
   parseGive: { read: parseGive, seeds: ['give', 'give 2', 'give tsk_0123456789'] },
-  parseShip: { read: parseShip, seeds: ['ship', 'ship in demo: Add a page', 'ship and merge when green', 'ship stop'] },
+  parseShip: {
+    read: parseShip,
+    seeds: ['ship', 'ship in demo: Add a page', 'ship and merge when green', 'ship stop #2'],
+  },
   parseGroupOrder: {
     read: parseGroupOrder,
     seeds: ['answer in Family', '/answer everything in Family for everyone', 'stop answering in Family'],
