@@ -37,15 +37,7 @@ describe.skipIf(NO_DOCKER)('a pull request', () => {
   beforeAll(async () => {
     github = await startGitHub();
     tasks = await startAgentTasks(
-      {
-        name: 'claude',
-        model: null,
-        protocol: 'anthropic',
-        sideQuestions: 1,
-        refused: 'goes on',
-        reasons: { unauthorized: /./, limited: /./, failing: /./, cut: /./ },
-        attempts: { unauthorized: 2, limited: 2, failing: 2, cut: 3 },
-      },
+      { name: 'claude', model: null },
       {
         GH_TOKEN: github.token,
         GITHUB_API_URL: github.apiUrl,
