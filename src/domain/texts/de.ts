@@ -1082,6 +1082,7 @@ export const de: Translation = {
   'race.all': 'Alle {count} Versuche in {workspace} sind vorbei: „{goal}“',
   'race.choose':
     'Nach den Tests und der Größe der Änderung: {best}. Antworte mit einer Nummer, und ich übernehme diesen. Die anderen bleiben danach noch einen Tag.',
+  'race.parts': 'Für Teile von mehreren schreib zum Beispiel „1 und 2: der Code von 1 mit den Tests von 2“.',
   'race.none': 'Keiner davon hat etwas geändert, was man übernehmen könnte.',
   'race.stopped': 'angehalten',
   'race.failed': 'nicht geschafft, {why}',

@@ -1068,6 +1068,7 @@ export const en = {
   'race.all': 'All {count} attempts in {workspace} are over: "{goal}"',
   'race.choose':
     'By the checks and the size of the change: {best}. Answer with a number, and I bring that one in. The others are kept for a day after that.',
+  'race.parts': 'For parts of several, say for example "1 and 2: the code of 1 with the tests of 2".',
   'race.none': 'None of them changed anything that could be taken.',
   'race.stopped': 'stopped',
   'race.failed': 'not done, {why}',

@@ -1056,6 +1056,7 @@ export const es: Translation = {
   'race.all': 'Los {count} intentos en {workspace} terminaron: «{goal}»',
   'race.choose':
     'Por las pruebas y el tamaño del cambio: {best}. Responde con un número y lo incorporo. Los otros se guardan un día más.',
+  'race.parts': 'Para partes de varios, escribe por ejemplo «1 y 2: el código de 1 con las pruebas de 2».',
   'race.none': 'Ninguno cambió nada que se pueda tomar.',
   'race.stopped': 'parado',
   'race.failed': 'no se hizo, {why}',

@@ -72,6 +72,29 @@ export function parseChoice(text: string): Choice | null {
   return number === undefined ? null : { attempt: Number(number), again: word !== undefined };
 }
 
+/** Parts of several attempts that an agent is to join. `again`: as with a choice. */
+interface Parts {
+  attempts: number[];
+  goal: string;
+  again: boolean;
+}
+
+/** What a whole message wants of several attempts: `1 and 2: the parser of 1, the tests of 2`, `parts of 1 and 3: …`. */
+export function parseParts(text: string): Parts | null {
+  const colon = text.indexOf(':');
+  if (colon < 0 || colon > LONGEST_HEAD) return null;
+  const head = text.slice(0, colon).trim().toLowerCase().replace(/\s+/g, ' ');
+  const goal = text.slice(colon + 1).trim();
+  const [, word, numbers] =
+    /^\/?(parts of )?(#?[1-9](?: ?(?:,|\+|&| and| und| y| e| et| और) ?#?[1-9]){1,4})$/.exec(head) ?? [];
+  const attempts = [...new Set((numbers ?? '').match(/\d/g) ?? [])].map(Number);
+  return attempts.length > 1 && goal ? { attempts, goal, again: word !== undefined } : null;
+}
+
+/** The words that have parts of attempts joined. */
+export const partsWords = ({ attempts, goal }: Pick<Parts, 'attempts' | 'goal'>): string =>
+  `parts of ${attempts.join(' and ')}: ${goal}`;
+
 /** The words that bring in tasks by their numbers, in this order. */
 export const bringWords = ({ tasks, workspace }: Brought): string => `bring in ${tasks.join(' ')} to ${workspace}`;
 
