@@ -205,7 +205,11 @@ async function create(args: z.output<typeof schema>, context: ToolContext): Prom
   });
   if (!chosen.ok)
     return { ok: false, output: chosen.why, ...(chosen.choices && { metadata: { choices: chosen.choices } }) };
-  const planning = together === null && joined === null && (await plansFirst(context, args));
+  // plans of a race are compared; parts and what joins parts begin at once
+  const planning =
+    together === 'race'
+      ? args.plan === true
+      : together === null && joined === null && (await plansFirst(context, args));
   const id = idFromCall('tsk_', context.callId);
   const task = await insertTask(context.db, {
     id,

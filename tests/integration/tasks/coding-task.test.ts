@@ -495,6 +495,48 @@ test('is broken', () => assert.equal(sum(1, 2), 4));
     expect(await attempts()).toHaveLength(3);
   });
 
+  it('is planned by several at once, and the plan with a yes is done', async () => {
+    const { path, git } = await workspace(app, 'drawn');
+    const thread = await app.thread();
+    const { db } = app.store;
+    await app.say(thread, 'race practice, practice plans in drawn: write a.txt a; say Done.');
+    const plans = () =>
+      db
+        .selectFrom('questions')
+        .innerJoin('tasks', 'tasks.id', 'questions.task_id')
+        .select(['questions.id', 'questions.task_id'])
+        .where('tasks.workspace', '=', 'drawn')
+        .where('questions.kind', '=', 'plan')
+        .where('questions.state', '=', 'open')
+        .orderBy('questions.asked_at')
+        .execute();
+    const both = await until(
+      'both plans wait',
+      async () => ((await plans()).length === 2 ? await plans() : null),
+      180_000,
+    );
+    expect(git('branch', '--list', '--format=%(refname:short)', 'fetch/*').split('\n')).toHaveLength(2);
+    await app.say(thread, 'yes 1');
+    await until('one plan is agreed to', async () => (await plans()).length === 1);
+    const left = (await plans())[0]!;
+    await app.say(thread, 'no');
+    const over = await until(
+      'both are over',
+      async () => {
+        const rows = await db.selectFrom('outbox').select('body').where('thread_id', '=', thread).execute();
+        return rows.find(({ body }) => /^All 2 attempts in drawn are over/.test(body))?.body;
+      },
+      180_000,
+    );
+    expect(over).toMatch(/1 file \(\+1 -0\)/);
+    const { race_id } = await findTask(app, both[0]!.task_id!);
+    const attempts = await tasksTogether(db, race_id!);
+    const done = attempts.find(({ result }) => result?.changes?.files.length)!;
+    expect(done.id).not.toBe(left.task_id);
+    await app.say(thread, String(attempts.indexOf(done) + 1));
+    await until('it is in', () => existsSync(join(path, 'a.txt')));
+  });
+
   it('is split into parts of which two change the same file: the first comes in, and the second says where it does not fit', async () => {
     const { path, git } = await workspace(app, 'clash');
     const thread = await app.thread();

@@ -25,6 +25,15 @@ describe('the words of several tasks at once', () => {
       workspace: 'Shop',
       tasks: [{ goal: 'fix: the\nparser' }, { goal: 'fix: the\nparser' }],
     });
+    expect(parseTogether('race 2 plans in shop: go')?.tasks).toEqual([
+      { goal: 'go', plan: true },
+      { goal: 'go', plan: true },
+    ]);
+    expect(parseTogether('race claude, codex plans: go')?.tasks).toEqual([
+      { goal: 'go', agent: 'claude', plan: true },
+      { goal: 'go', agent: 'codex', plan: true },
+    ]);
+    expect([parseTogether('race plans: go'), parseTogether('race 1 plans: go')]).toEqual([null, null]);
     expect(parseTogether('Race claude and codex in shop: go')?.tasks).toEqual([
       { goal: 'go', agent: 'claude' },
       { goal: 'go', agent: 'codex' },
