@@ -13,8 +13,10 @@ export interface Forge {
   checks(commit: string): Promise<Check[]>;
   /** the output of a check that failed, the end of it where it is long; empty where there is none */
   output(check: Pick<Check, 'kind' | 'id' | 'said'>): Promise<string>;
-  /** what people have written about it, oldest first, and what the newest reviews decide */
-  remarks(number: number): Promise<{ remarks: ForgeRemark[]; review: 'none' | 'approved' | 'changes requested' }>;
+  /** what people have written about it, oldest first, the newest of thousands; and what the newest reviews decide */
+  remarks(
+    pull: Pick<ForgePull, 'number' | 'written'>,
+  ): Promise<{ remarks: ForgeRemark[]; review: 'none' | 'approved' | 'changes requested' }>;
   /** writes a comment, once for each mark: a comment that has it already is left */
   comment(number: number, text: string, mark: string): Promise<void>;
   /** merges this commit; why not, when the server refuses */
@@ -29,6 +31,8 @@ export interface ForgePull {
   head: string;
   /** null: the server has not worked it out yet */
   mergeable: boolean | null;
+  /** how many comments there are about all of it, and about lines of it */
+  written: { about: number; inCode: number };
 }
 
 export interface ForgeRemark {

@@ -1,5 +1,6 @@
 import type { Ahead } from '../../adapters/github/push.ts';
 import type { Author } from '../../contracts/workspace-ops.ts';
+import { MOVED_ON } from '../../domain/shipping/next.ts';
 import { inline } from '../../domain/text/foreign-text.ts';
 import { MINUTE } from '../../domain/time.ts';
 import { conflictBranch, ownBranch, type Shipment } from '../../store/kennel/shipments/shipments.ts';
@@ -93,7 +94,7 @@ done
 if [ -z "$tip" ]; then
   merged=$("$@" merge-tree --write-tree --name-only --no-messages "$theirs" "$ours") || {
     tree=$(echo "$merged" | head -n 1)
-    "$@" update-ref "refs/heads/$conflict" "$("$@" commit-tree "$tree" -p "$theirs" -m "$title")"
+    "$@" update-ref "refs/heads/$conflict" "$("$@" commit-tree "$tree" -p "$theirs" -m "$title" -m "Of: $ours")"
     exit ${CONFLICT}
   }
   tip=$("$@" commit-tree "$merged" -p "$theirs" -m "$title")
@@ -158,7 +159,8 @@ export async function changesOfPass(
 
 /**
  * Moves the shipment's branch to what a task has made. The commit that solves a conflict stands on top of the base, and
- * has its time from the task, so that a second attempt makes the same one.
+ * has its time from the task, so that a second attempt makes the same one. It takes the place of the commit that the
+ * conflict was prepared of, and of no other: a person may have pushed since.
  */
 const TAKE = `
 branch=$1 task=$2 conflict=$3 title=$4; shift 4
@@ -168,6 +170,9 @@ if [ -n "$conflict" ]; then
   at=$("$@" show -s --format=%ct "$made")
   begun=$("$@" rev-parse "refs/heads/$conflict^")
   made=$(GIT_AUTHOR_DATE="@$at +0000" GIT_COMMITTER_DATE="@$at +0000" "$@" commit-tree "$made^{tree}" -p "$begun" -m "$title")
+  of=$("$@" show -s --format=%B "refs/heads/$conflict" | sed -n 's/^Of: //p' | tail -n 1)
+  now=$("$@" rev-parse "refs/heads/$branch")
+  case "$now" in "$made"|"\${of:-$now}") ;; *) exit ${LOST};; esac
 else
   "$@" merge-base --is-ancestor "refs/heads/$branch" "$made" || exit ${LOST}
 fi
@@ -190,7 +195,7 @@ export async function takePass(
   });
   if (code === 0) return null;
   if (code === MARKERS) return 'Conflict markers are left in its files.';
-  return code === LOST ? 'Other commits have come to its branch meanwhile.' : said || 'git took too long.';
+  return code === LOST ? MOVED_ON : said || 'git took too long.';
 }
 
 /** A commit that solves a conflict is made anew for the server, with the same files. */

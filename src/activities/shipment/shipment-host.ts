@@ -2,10 +2,13 @@ import { lstat } from 'node:fs/promises';
 import { cancellationSignal } from '@temporalio/activity';
 import { hasStatus } from '../../adapters/github/errors.ts';
 import type { Offered, Rebased, Refused, ShipmentHostActivities } from '../../contracts/shipment.ts';
+import { MOVED_ON } from '../../domain/shipping/next.ts';
 import { commentMark, pushEvidence, replyText } from '../../domain/shipping/texts.ts';
+import { derivedId } from '../../store/chats/ids.ts';
 import { askOfShipment, tellOfShipment } from '../../store/kennel/questions/shipment-questions.ts';
 import {
   ownBranch,
+  releasePass,
   remarksOfPass,
   type Shipment,
   setHead,
@@ -13,6 +16,7 @@ import {
   settlePass,
   taskOfPass,
   tasksOfShipment,
+  wasPushedBefore,
 } from '../../store/kennel/shipments/shipments.ts';
 import { isOver } from '../../store/kennel/tasks/tasks.ts';
 import { signatureOf } from '../../store/kennel/workspaces/signatures.ts';
@@ -82,9 +86,9 @@ async function open(deps: KennelDeps, shipment: Shipment): Promise<{ head: strin
   if (!config.GH_TOKEN) return NO_TOKEN;
   const problem = await beginBranch(deps, shipment, cancellationSignal());
   if (problem) return { problem };
-  const { base, commit, branch, title, body } = shipment;
-  const pushed = await pushOwnBranch(asking(deps), placeOf(deps, shipment), { ...branchesOf(shipment), base, commit });
-  if (!pushed.ok) return { problem: pushed.why };
+  const { base, branch, title, body } = shipment;
+  const pushed = await firstPush(deps, shipment);
+  if ('problem' in pushed) return pushed;
   return await refusedAs(async () => {
     const forge = forgeOf(config, shipment, cancellationSignal());
     // an attempt before this one may have made it, and not have lived to know
@@ -99,6 +103,24 @@ async function open(deps: KennelDeps, shipment: Shipment): Promise<{ head: strin
     await setPull(db, shipment.id, { number: pull.number, url: pull.url, head: pushed.head });
     return { head: pushed.head };
   });
+}
+
+/** Pushes what is shipped. What an earlier shipment of this branch has pushed beyond it is gone on from. */
+async function firstPush(deps: KennelDeps, shipment: Shipment): Promise<{ head: string } | Refused> {
+  const { db } = deps;
+  const { base, commit } = shipment;
+  // an attempt before this one may have gone on from there
+  const own = await headOfOwn(deps, shipment, cancellationSignal());
+  if (own !== commit && (await wasPushedBefore(db, shipment, own))) return { head: own };
+  const pushed = await pushOwnBranch(asking(deps), placeOf(deps, shipment), { ...branchesOf(shipment), base, commit });
+  if (pushed.ok) return { head: pushed.head };
+  if (!pushed.ahead) return { problem: pushed.why };
+  if (!(await wasPushedBefore(db, shipment, pushed.ahead.head)))
+    return {
+      problem: `Its branch has commits on GitHub that ${shipment.workspace} does not have. Nothing was overwritten: bring them in, then ship again.`,
+    };
+  const problem = await adoptCommit(deps, shipment, pushed.ahead, cancellationSignal());
+  return problem ? { problem } : { head: pushed.ahead.head };
 }
 
 async function rebase(deps: KennelDeps, shipment: Shipment): Promise<Rebased> {
@@ -164,6 +186,8 @@ async function push(deps: KennelDeps, shipment: Shipment, pass: number): Promise
   // a second attempt finds the branch where the first one left it
   if (diff.trim() !== '' || (await headOfOwn(deps, shipment, cancellationSignal())) !== before) {
     const problem = await takePass(deps, shipment, task, { signal: cancellationSignal(), author });
+    // another pass begins from what the branch is now, and answers what this one cannot
+    if (problem === MOVED_ON) await releasePass(db, shipment.id, pass);
     if (problem) return { problem };
     const pushed = await pushHead(deps, shipment);
     if ('problem' in pushed) return pushed;
@@ -183,7 +207,8 @@ async function comment(
   shipment: Shipment,
   { pass, said, head, diff }: { pass: number; said: string; head: string; diff: string },
 ): Promise<void> {
-  const key = `${shipment.id}-${pass}`;
+  // the id of the call is known to nobody there, so nobody else can write the comment that stands for this one
+  const key = `${shipment.id}-${pass}-${derivedId('call_', shipment.call_id, String(pass)).slice(-12)}`;
   const text = replyText({ said, commit: diff.trim() === '' ? null : head, key });
   await forgeOf(config, shipment, cancellationSignal()).comment(shipment.number!, text, commentMark(key));
 }

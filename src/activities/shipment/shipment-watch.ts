@@ -61,7 +61,7 @@ async function look({ db }: Deps, shipment: Shipment, forge: Forge): Promise<Loo
   const { state, head } = pull;
   if (state !== 'open')
     return { state, head, conflicts: false, checks: 'none', failures: '', remarks: 0, outside: false, review: 'none' };
-  const [all, said] = await Promise.all([forge.checks(head), forge.remarks(shipment.number!)]);
+  const [all, said] = await Promise.all([forge.checks(head), forge.remarks(pull)]);
   const { state: checks, failed } = checksOf(all);
   await setFailedChecks(db, shipment.id, failed);
   return {
@@ -75,9 +75,10 @@ async function look({ db }: Deps, shipment: Shipment, forge: Forge): Promise<Loo
   };
 }
 
-/** Failed checks whose output one pass reads, and characters of each text. */
+/** Failed checks whose output one pass reads, and characters of each text and of all. */
 const MOST_CHECKS = 8;
 const MOST_CHARS = 12_000;
+const MOST_MATERIAL = 120_000;
 
 /** Creates the task of a pass. A repeated attempt finds it. */
 async function beginPass(
@@ -110,7 +111,10 @@ async function beginPass(
     timeout_ms: Math.round(config.FETCH_TASK_HOURS * HOUR),
     shipment_id: shipment.id,
     from_branch: causes.includes('conflict') ? conflictBranch(shipment) : ownBranch(shipment),
-    material: sections.length > 0 ? materialOf(sections, MOST_CHARS) : null,
+    material:
+      sections.length > 0
+        ? materialOf(sections, Math.min(MOST_CHARS, Math.floor(MOST_MATERIAL / sections.length)))
+        : null,
   });
   return task ? { task: await taskInput(db, config, task) } : { problem: 'Its chat has no thread any more.' };
 }

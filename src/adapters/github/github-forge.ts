@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { z } from 'zod';
 import { type Check, stateOf } from '../../domain/shipping/checks.ts';
 import { isOurs } from '../../domain/shipping/texts.ts';
-import { suffix } from '../../domain/text/storable.ts';
+import { storableText, suffix } from '../../domain/text/storable.ts';
 import type { Forge, ForgePull, ForgeRemark } from '../forge.ts';
 import { ask, type GitHubAccess } from './client.ts';
 import { GitHubRefusal, hasStatus } from './errors.ts';
@@ -10,7 +10,10 @@ import { author } from './pull-requests.ts';
 import type { RepositoryName } from './remote.ts';
 import { inRepository } from './repositories.ts';
 
-/** Pull requests of one repository on GitHub. A list that is longer than a page is read to its end. */
+/**
+ * Pull requests of one repository on GitHub. A list that is longer than a page is read to its end; of one that is longer
+ * than these pages, only the newest are, so that nobody can use up the requests of an hour by writing comments.
+ */
 
 const PER_PAGE = 100;
 const MOST_PAGES = 20;
@@ -25,26 +28,37 @@ const pull = z.object({
   merged_at: z.string().nullish(),
   head: z.object({ ref: z.string(), sha: z.string(), label: z.string().nullish() }),
   mergeable: z.boolean().nullish(),
+  comments: z.int().nullish(),
+  review_comments: z.int().nullish(),
 });
-const pullOf = ({ number, html_url, state, merged_at, head, mergeable }: z.output<typeof pull>): ForgePull => ({
+const pullOf = ({
+  number,
+  html_url,
+  state,
+  merged_at,
+  head,
+  mergeable,
+  ...more
+}: z.output<typeof pull>): ForgePull => ({
   number,
   url: html_url,
   state: merged_at ? 'merged' : state,
   head: head.sha,
   mergeable: mergeable ?? null,
+  written: { about: more.comments ?? 0, inCode: more.review_comments ?? 0 },
 });
 
 const words = z
   .string()
   .nullish()
-  .transform((text) => text ?? '');
+  .transform((text) => storableText(text ?? ''));
 const remark = z.object({
   id: z.number(),
   user: z.object({ login: z.string(), type: z.string().nullish() }).nullish(),
   author_association: z.string().nullish(),
   body: words,
 });
-const codeRemark = remark.extend({ path: z.string(), line: z.int().nullish() });
+const codeRemark = remark.extend({ path: words, line: z.int().nullish() });
 const review = remark.extend({ state: z.string() });
 const INSIDE = new Set(['OWNER', 'MEMBER', 'COLLABORATOR']);
 
@@ -71,7 +85,7 @@ const status = z.object({
   target_url: z.string().nullish(),
 });
 const annotation = z.object({
-  path: z.string(),
+  path: words,
   start_line: z.int().nullish(),
   message: words,
 });
@@ -80,15 +94,16 @@ export function githubForge(access: GitHubAccess, name: RepositoryName): Forge {
   const at = inRepository(name);
   const get = <T>(route: string, parameters: Record<string, unknown>, schema: z.ZodType<T>): Promise<T> =>
     ask(access, `GET /repos/{owner}/{repo}/${route}`, { ...at, ...parameters }, schema);
-  /** All pages of a list. `rows`: where they are in an answer. */
+  /** All pages of a list. `rows`: where they are in an answer. `count`: how long it is at least, where that is known. */
   const all = async <T>(
     route: string,
     parameters: Record<string, unknown>,
     schema: z.ZodType<T>,
-    rows?: string,
+    { rows, count = 0 }: { rows?: string; count?: number } = {},
   ): Promise<T[]> => {
     const found: T[] = [];
-    for (let page = 1; page <= MOST_PAGES; page += 1) {
+    const first = Math.max(1, Math.ceil(count / PER_PAGE) - MOST_PAGES + 1);
+    for (let page = first; page <= first + MOST_PAGES; page += 1) {
       const asked = { ...parameters, per_page: PER_PAGE, page };
       const part = rows
         ? ((await get(route, asked, z.object({ [rows]: z.array(schema) }))) as Record<string, T[]>)[rows]!
@@ -98,7 +113,7 @@ export function githubForge(access: GitHubAccess, name: RepositoryName): Forge {
     }
     return found;
   };
-  const comments = (number: number) => all('issues/{number}/comments', { number }, remark);
+  const comments = (number: number, count: number) => all('issues/{number}/comments', { number }, remark, { count });
 
   return {
     async find(branch) {
@@ -113,9 +128,9 @@ export function githubForge(access: GitHubAccess, name: RepositoryName): Forge {
     look: async (number) => pullOf(await get('pulls/{number}', { number }, pull)),
     async checks(commit) {
       const [runs, jobs, statuses] = await Promise.all([
-        all('actions/runs', { head_sha: commit }, run, 'workflow_runs').catch(noneAt(404)),
-        all('commits/{ref}/check-runs', { ref: commit, filter: 'latest' }, job, 'check_runs'),
-        all('commits/{ref}/status', { ref: commit }, status, 'statuses'),
+        all('actions/runs', { head_sha: commit }, run, { rows: 'workflow_runs' }).catch(noneAt(404)),
+        all('commits/{ref}/check-runs', { ref: commit, filter: 'latest' }, job, { rows: 'check_runs' }),
+        all('commits/{ref}/status', { ref: commit }, status, { rows: 'statuses' }),
       ]);
       return [...newestRuns(runs, commit), ...jobs.map(jobOf), ...statuses.map(statusOf)];
     },
@@ -130,11 +145,11 @@ export function githubForge(access: GitHubAccess, name: RepositoryName): Forge {
       const lines = notes.map(({ path, start_line, message }) => `${path}:${start_line ?? 1}: ${message}`);
       return [said, ...lines, suffix(text, OUTPUT_CHARS)].filter(Boolean).join('\n');
     },
-    async remarks(number) {
+    async remarks({ number, written }) {
       const [reviews, inCode, about] = await Promise.all([
         all('pulls/{number}/reviews', { number }, review),
-        all('pulls/{number}/comments', { number }, codeRemark),
-        comments(number),
+        all('pulls/{number}/comments', { number }, codeRemark, { count: written.inCode }),
+        comments(number, written.about),
       ]);
       const found = [
         ...reviews.map((each) => remarkOf('review', each, '')),
@@ -148,7 +163,8 @@ export function githubForge(access: GitHubAccess, name: RepositoryName): Forge {
       };
     },
     async comment(number, text, mark) {
-      if ((await comments(number)).some(({ body }) => body.includes(mark))) return;
+      const { about } = pullOf(await get('pulls/{number}', { number }, pull)).written;
+      if ((await comments(number, about)).some(({ body }) => body.includes(mark))) return;
       await ask(
         access,
         'POST /repos/{owner}/{repo}/issues/{number}/comments',

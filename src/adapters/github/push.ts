@@ -208,6 +208,8 @@ async function compare(
       why: `There is nothing to merge: ${branch} has no commit that ${base} does not have on GitHub.`,
     };
   const theirs = there.get(branch);
+  if (theirs === undefined && lease !== undefined)
+    return { ok: false, why: `The branch ${branch} is gone on the server.` };
   if (theirs !== undefined && theirs === lease) return null;
   if (theirs === undefined || (await count(theirs, '--not', head)) === 0) return null;
   const file = join(folder, 'ahead');

@@ -30,6 +30,9 @@ const CHECKS_BEGIN_MS = 10 * MINUTE;
 /** `refused`: the person wants nothing done about it. */
 export const REFUSED = 1_000_000;
 
+/** Why the work of a pass cannot be pushed any more, and another pass is made. */
+export const MOVED_ON = 'Other commits have come to its branch meanwhile.';
+
 /** How far git alone has come with a conflict of a commit. */
 export const REBASE_TRIED = 1;
 export const NEEDS_AGENT = 2;

@@ -35,7 +35,10 @@ export function allOverText(
 ): string {
   const goal = inline(attempts[0]!.goal, GOAL_SHOWN);
   const lines = attempts.map((attempt, at) => {
-    const what = kind === 'race' ? attempt.harness : `"${inline(attempt.goal, GOAL_SHOWN)}"`;
+    const wanted = `"${inline(attempt.goal, GOAL_SHOWN)}"`;
+    // one that joins parts of others has a goal of its own
+    const joins = kind === 'race' && attempt.goal !== attempts[0]!.goal;
+    const what = joins ? `${attempt.harness}, ${wanted}` : kind === 'race' ? attempt.harness : wanted;
     return `${at + 1}. ${what}: ${howOf(attempt, say)}`;
   });
   const count = attempts.length;
@@ -95,7 +98,9 @@ export function bestOf(attempts: readonly Attempt[]): number | null {
 
 function choiceText(attempts: readonly Attempt[], say: Say): string {
   const best = bestOf(attempts);
-  return best === null ? say('race.none') : say('race.choose', { best });
+  if (best === null) return say('race.none');
+  const able = attempts.filter(canBeBroughtIn).length;
+  return [say('race.choose', { best }), ...(able > 1 ? [say('race.parts')] : [])].join('\n');
 }
 
 function mergeText(attempts: readonly Attempt[], say: Say): string {

@@ -774,7 +774,7 @@ export const de: Translation = {
   'did.shipMaking': 'Der Pull Request wird noch gemacht.',
   'did.notMerged': 'Er wurde nicht gemergt.',
   'did.merged': '#{number} {title} ist gemergt.',
-  'did.shipWhich': 'Nenn das Projekt:',
+  'did.shipWhich': 'Nenn die Nummer, wie in `ship stop 12`:',
   'did.taken': '{agent} macht mit deiner Sitzung in {workspace} weiter, auf einem eigenen Branch.',
   'did.writes': 'Ich schreibe, wenn es fertig ist.',
   'did.giveThen': 'Schreib dann `give`, um auf deinem Computer damit weiterzumachen.',
@@ -1082,6 +1082,7 @@ export const de: Translation = {
   'race.all': 'Alle {count} Versuche in {workspace} sind vorbei: „{goal}“',
   'race.choose':
     'Nach den Tests und der Größe der Änderung: {best}. Antworte mit einer Nummer, und ich übernehme diesen. Die anderen bleiben danach noch einen Tag.',
+  'race.parts': 'Für Teile von mehreren schreib zum Beispiel „1 und 2: der Code von 1 mit den Tests von 2“.',
   'race.none': 'Keiner davon hat etwas geändert, was man übernehmen könnte.',
   'race.stopped': 'angehalten',
   'race.failed': 'nicht geschafft, {why}',

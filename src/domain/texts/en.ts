@@ -761,7 +761,7 @@ export const en = {
   'did.shipMaking': 'Its pull request is still being made.',
   'did.notMerged': 'It was not merged.',
   'did.merged': 'Merged #{number} {title}.',
-  'did.shipWhich': 'Say its project:',
+  'did.shipWhich': 'Say its number, as in `ship stop 12`:',
   'did.taken': '{agent} goes on with your session in {workspace}, on a branch of its own.',
   'did.writes': 'I write when it is done.',
   'did.giveThen': 'Say `give` then, to go on with it on your computer.',
@@ -1068,6 +1068,7 @@ export const en = {
   'race.all': 'All {count} attempts in {workspace} are over: "{goal}"',
   'race.choose':
     'By the checks and the size of the change: {best}. Answer with a number, and I bring that one in. The others are kept for a day after that.',
+  'race.parts': 'For parts of several, say for example "1 and 2: the code of 1 with the tests of 2".',
   'race.none': 'None of them changed anything that could be taken.',
   'race.stopped': 'stopped',
   'race.failed': 'not done, {why}',

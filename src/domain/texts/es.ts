@@ -761,7 +761,7 @@ export const es: Translation = {
   'did.shipMaking': 'Su pull request todavía se está haciendo.',
   'did.notMerged': 'No se fusionó.',
   'did.merged': 'Fusionado #{number} {title}.',
-  'did.shipWhich': 'Di su proyecto:',
+  'did.shipWhich': 'Di su número, como en `ship stop 12`:',
   'did.taken': '{agent} sigue con tu sesión en {workspace}, en una rama propia.',
   'did.writes': 'Escribo cuando esté listo.',
   'did.giveThen': 'Di entonces `give` para seguir con ella en tu ordenador.',
@@ -1056,6 +1056,7 @@ export const es: Translation = {
   'race.all': 'Los {count} intentos en {workspace} terminaron: «{goal}»',
   'race.choose':
     'Por las pruebas y el tamaño del cambio: {best}. Responde con un número y lo incorporo. Los otros se guardan un día más.',
+  'race.parts': 'Para partes de varios, escribe por ejemplo «1 y 2: el código de 1 con las pruebas de 2».',
   'race.none': 'Ninguno cambió nada que se pueda tomar.',
   'race.stopped': 'parado',
   'race.failed': 'no se hizo, {why}',

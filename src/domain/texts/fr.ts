@@ -776,7 +776,7 @@ export const fr: Translation = {
   'did.shipMaking': 'Sa pull request est encore en préparation.',
   'did.notMerged': 'Elle n’a pas été fusionnée.',
   'did.merged': '#{number} {title} est fusionnée.',
-  'did.shipWhich': 'Dis son projet :',
+  'did.shipWhich': 'Dis son numéro, comme dans `ship stop 12` :',
   'did.taken': '{agent} continue ta session dans {workspace}, sur une branche à part.',
   'did.writes': 'J’écris quand c’est fini.',
   'did.giveThen': 'Dis alors `give` pour continuer sur ton ordinateur.',
@@ -1082,6 +1082,7 @@ export const fr: Translation = {
   'race.all': 'Les {count} essais dans {workspace} sont finis : « {goal} »',
   'race.choose':
     'D’après les tests et la taille du changement : {best}. Réponds avec un numéro et je reprends celui-là. Les autres sont gardés un jour de plus.',
+  'race.parts': 'Pour des parties de plusieurs, écris par exemple « 1 et 2: le code de 1 avec les tests de 2 ».',
   'race.none': 'Aucun n’a rien changé qu’on puisse reprendre.',
   'race.stopped': 'arrêté',
   'race.failed': 'pas fait, {why}',

@@ -753,7 +753,7 @@ export const pt: Translation = {
   'did.shipMaking': 'O pull request ainda está sendo feito.',
   'did.notMerged': 'Não foi mesclado.',
   'did.merged': '#{number} {title} foi mesclado.',
-  'did.shipWhich': 'Diga o projeto:',
+  'did.shipWhich': 'Diga o número, como em `ship stop 12`:',
   'did.taken': '{agent} continua com a sua sessão em {workspace}, num branch próprio.',
   'did.writes': 'Escrevo quando estiver pronto.',
   'did.giveThen': 'Diga então `give` para continuar com ela no seu computador.',
@@ -1053,6 +1053,7 @@ export const pt: Translation = {
   'race.all': 'As {count} tentativas em {workspace} terminaram: “{goal}”',
   'race.choose':
     'Pelos testes e pelo tamanho da mudança: {best}. Responda com um número e eu trago essa. As outras ficam guardadas por mais um dia.',
+  'race.parts': 'Para partes de várias, escreva por exemplo “1 e 2: o código de 1 com os testes de 2”.',
   'race.none': 'Nenhuma mudou nada que dê para aproveitar.',
   'race.stopped': 'parada',
   'race.failed': 'não foi feita, {why}',

@@ -34,6 +34,7 @@ const schema = z.strictObject({
   action: z.enum(['start', 'status', 'merge', 'stop']).default('start'),
   title: text(150).trim().min(1).optional().meta(toldInPrompt('Made from the changes when left out')),
   merge: z.enum(['ask', 'green']).default('ask').describe('green: when all is green'),
+  number: z.int().min(1).optional().meta(toldInPrompt('Of a pull request that is watched')),
   workspace: workspaceArgument,
 });
 type Args = z.output<typeof schema>;
@@ -64,15 +65,17 @@ export const shipTool = defineTool({
     if (action === 'stop') return say('ask.shipStop', { at });
     return say(merge === 'green' ? 'ask.shipGreen' : 'ask.ship', { at });
   },
-  preview: async (args, context) =>
-    args.action === 'start'
-      ? (
-          await inWorkspace(context, args.workspace, async (at) => {
-            const wanted = await planOf(context, at, args);
-            return isOutcome(wanted) ? wanted : { ok: true, output: shownPlan(wanted) };
-          })
-        ).output
-      : null,
+  preview: async (args, context) => {
+    if (args.action !== 'start') {
+      const [only, more] = await meant(context, args);
+      return only && !more ? namesOf(only).name : null;
+    }
+    const { output } = await inWorkspace(context, args.workspace, async (at) => {
+      const wanted = await planOf(context, at, args);
+      return isOutcome(wanted) ? wanted : { ok: true, output: shownPlan(wanted) };
+    });
+    return output;
+  },
   run: (args, context) =>
     retriedWithToken(context, () =>
       args.action === 'start'
@@ -206,22 +209,28 @@ async function begin({ db, temporal, config }: ToolContext, shipment: Shipment):
   };
 }
 
+/** The open pull requests of the chat that an order may be about. */
+const meant = async ({ db, chatId }: ToolContext, { workspace, number }: Partial<Args>): Promise<Shipment[]> =>
+  (await openShipments(db, chatId, workspace)).filter((each) => number === undefined || each.number === number);
+
 /** Runs an order about the pull request that is meant: the only open one of the chat, or that of a workspace. */
-async function onShipment(context: ToolContext, { action, workspace }: Args): Promise<ToolOutcome> {
-  const { db, chatId } = context;
-  const open = await openShipments(db, chatId, workspace);
+async function onShipment(context: ToolContext, args: Args): Promise<ToolOutcome> {
+  const { action } = args;
+  const open = await meant(context, args);
   if (action === 'status')
     return {
       ok: true,
       output: open.length === 0 ? 'No pull request is being watched.' : open.map(statusLine).join('\n'),
       metadata: { shipments: open.map(({ id, number, url, state }) => ({ id, number, url, state })) },
     };
+  // nothing has the number: those that are there are shown
+  const all = open.length > 0 ? open : await meant(context, {});
   const [shipment] = open;
-  if (!shipment) return no('No pull request is being watched in this chat.');
-  if (open.length > 1)
-    return no(
-      `Which one? Say its project:\n${open.map((each) => `- ${each.workspace}: ${namesOf(each).name}`).join('\n')}`,
-    );
+  if (all.length === 0) return no('No pull request is being watched in this chat.');
+  if (!shipment || all.length > 1) {
+    const lines = all.map((each) => `- ${each.workspace}: ${namesOf(each).name}`);
+    return no(`Which one? Say its number, as in \`ship stop 12\`:\n${lines.join('\n')}`);
+  }
   return action === 'stop' ? await stop(context, shipment) : await merge(context, shipment);
 }
 

@@ -1,6 +1,6 @@
-import { condition } from '@temporalio/workflow';
+import { condition, patched } from '@temporalio/workflow';
 import type { Look, PassCause } from '../../contracts/shipment.ts';
-import { keyOf } from '../../domain/shipping/next.ts';
+import { keyOf, MOVED_ON } from '../../domain/shipping/next.ts';
 import { MINUTE } from '../../domain/time.ts';
 import { startTask } from '../shared/start-task.ts';
 import { shipmentRecords, watch } from './policies.ts';
@@ -97,6 +97,10 @@ async function finishPass(run: ShipmentRun, pass: number, { causes, look }: Omit
   else await drop(run, pass, work, look);
 }
 
+/** Versions of this code by which histories are told apart. */
+const PASS_AGAIN = '2026-11-pass-is-made-again';
+const PUSH_TOLD_ONCE = '2026-11-failed-push-is-told-once';
+
 /** So often a push is tried. */
 const MOST_PUSHES = 3;
 
@@ -107,9 +111,12 @@ export async function pushPass(run: ShipmentRun, pass: number, look: Look): Prom
   const pushed = await onItsHost(run, (host) => host.pushPass({ shipmentId: input.shipmentId, pass }));
   if ('problem' in pushed) {
     memory.pushTries += 1;
-    await tell(run, `not pushed ${pass} ${memory.pushTries}`, 'not pushed', pushed.problem);
-    if (memory.pushTries < MOST_PUSHES) return;
-    await drop(run, pass, ['checks', 'conflict'], look);
+    const isTold = memory.told.includes(`not pushed ${pass} 1`);
+    if (!isTold || !patched(PUSH_TOLD_ONCE))
+      await tell(run, `not pushed ${pass} ${memory.pushTries}`, 'not pushed', pushed.problem);
+    if (pushed.problem === MOVED_ON && patched(PASS_AGAIN)) run.woken = true;
+    else if (memory.pushTries < MOST_PUSHES) return;
+    else await drop(run, pass, ['checks', 'conflict'], look);
   } else {
     noteHead(run, pushed.head);
     await tell(run, `pushed ${pass}`, 'pushed');

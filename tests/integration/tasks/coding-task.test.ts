@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { LogLine } from '../../../src/contracts/kennel.ts';
 import { findReceipt } from '../../../src/store/home/receipts.ts';
+import { tasksTogether } from '../../../src/store/kennel/tasks/together.ts';
 import { addTaskUsage, budgetsOfTask } from '../../../src/store/kennel/tasks/usage.ts';
 import { roleLog, type TestApp } from '../../support/app.ts';
 import {
@@ -435,6 +436,127 @@ test('is broken', () => assert.equal(sum(1, 2), 4));
     expect(git('rev-parse', 'HEAD')).toBe(git('rev-parse', `fetch/${attempts[1]!.id}`));
     expect(readFileSync(join(path, 'a.txt'), 'utf8').trim()).toBe('a');
     expect(git('rev-parse', '-q', '--verify', `fetch/${attempts[0]!.id}`)).not.toBe('');
+  });
+
+  it('joins parts of two attempts after a word, beside them and on their budget, and comes in by its number', async () => {
+    const { path, git } = await workspace(app, 'joined');
+    const base = git('rev-parse', 'HEAD');
+    const thread = await app.thread();
+    const said = async () =>
+      (await app.store.db.selectFrom('outbox').select('body').where('thread_id', '=', thread).execute()).map(
+        ({ body }) => body,
+      );
+    const told = (what: RegExp) =>
+      until(`it tells ${what}`, async () => (await said()).find((body) => what.test(body)), 180_000);
+    const goal = 'run date +%N > a.txt; run date +%N > b.txt';
+    await app.say(thread, `race practice, practice in joined: ${goal}`);
+    expect(await told(/^All 2 attempts in joined are over/)).toContain('For parts of several, say for example');
+    const attempts = () =>
+      app.store.db
+        .selectFrom('tasks')
+        .selectAll()
+        .where('workspace', '=', 'joined')
+        .orderBy('created_at')
+        .orderBy('id')
+        .execute();
+    const [one, two] = (await tasksTogether(app.store.db, (await attempts())[0]!.race_id!)).map(({ id }) => id);
+    const wanted = `run git checkout fetch/${one} -- a.txt; run git checkout fetch/${two} -- b.txt`;
+    await app.say(thread, `1 and 2: ${wanted}`);
+    const text = await told(/^All 3 attempts in joined are over/);
+    expect(text).toMatch(/\n3\. practice, "run git checkout [^\n]*2 files \(\+2 -0\)/);
+    const made = (await attempts()).at(-1)!;
+    expect(made).toMatchObject({ worktree: true, race_id: `${(await attempts())[0]!.race_id}`, harness: 'practice' });
+    expect(made.material).toMatch(
+      new RegExp(`Attempt 1 is the branch fetch/${one}\\.\\nAttempt 2 is the branch fetch/${two}\\.`),
+    );
+    expect(git('rev-parse', `fetch/${made.id}^`)).toBe(base);
+    const [a, b] = [git('show', `fetch/${one}:a.txt`), git('show', `fetch/${two}:b.txt`)];
+    expect(a).not.toBe(b);
+    await app.say(thread, '3');
+    await told(/Attempt 3 is in\./);
+    expect(['a.txt', 'b.txt'].map((name) => readFileSync(join(path, name), 'utf8').trim())).toEqual([a, b]);
+    // a number that nothing has is no part, and what is over is told once
+    expect((await app.say(thread, 'parts of 1 and 7: both')).kind).toBe('reply');
+    expect((await said()).filter((body) => /^All \d attempts/.test(body))).toHaveLength(2);
+    // nothing is brought to a project that is gone
+    renameSync(path, join(app.home, 'moved-joined'));
+    await until('the host has seen it', async () => {
+      const rows = await app.store.db.selectFrom('workspaces').select('name').where('name', '=', 'joined').execute();
+      return rows.length === 0;
+    });
+    for (const words of ['choose 1', 'parts of 1 and 2: say Done.']) {
+      const { turn_id } = await app.say(thread, words);
+      await app.ended(thread, turn_id!);
+      const { items } = await app.detail(thread);
+      expect(items.findLast(({ kind }) => kind === 'agent_message')?.detail, words).toMatch(
+        /There is no workspace "joined"/,
+      );
+    }
+    expect(await attempts()).toHaveLength(3);
+  });
+
+  it('is planned by several at once, and the plan with a yes is done', async () => {
+    const { path, git } = await workspace(app, 'drawn');
+    const thread = await app.thread();
+    const { db } = app.store;
+    await app.say(thread, 'race practice, practice plans in drawn: write a.txt a; say Done.');
+    const plans = () =>
+      db
+        .selectFrom('questions')
+        .innerJoin('tasks', 'tasks.id', 'questions.task_id')
+        .select(['questions.id', 'questions.task_id'])
+        .where('tasks.workspace', '=', 'drawn')
+        .where('questions.kind', '=', 'plan')
+        .where('questions.state', '=', 'open')
+        .orderBy('questions.asked_at')
+        .execute();
+    const both = await until(
+      'both plans wait',
+      async () => ((await plans()).length === 2 ? await plans() : null),
+      180_000,
+    );
+    expect(git('branch', '--list', '--format=%(refname:short)', 'fetch/*').split('\n')).toHaveLength(2);
+    await app.say(thread, 'yes 1');
+    await until('one plan is agreed to', async () => (await plans()).length === 1);
+    const left = (await plans())[0]!;
+    await app.say(thread, 'no');
+    const over = await until(
+      'both are over',
+      async () => {
+        const rows = await db.selectFrom('outbox').select('body').where('thread_id', '=', thread).execute();
+        return rows.find(({ body }) => /^All 2 attempts in drawn are over/.test(body))?.body;
+      },
+      180_000,
+    );
+    expect(over).toMatch(/1 file \(\+1 -0\)/);
+    const { race_id } = await findTask(app, both[0]!.task_id!);
+    const attempts = await tasksTogether(db, race_id!);
+    const done = attempts.find(({ result }) => result?.changes?.files.length)!;
+    expect(done.id).not.toBe(left.task_id);
+    await app.say(thread, String(attempts.indexOf(done) + 1));
+    await until('it is in', () => existsSync(join(path, 'a.txt')));
+  });
+
+  it('is split into parts of which two change the same file: the first comes in, and the second says where it does not fit', async () => {
+    const { path, git } = await workspace(app, 'clash');
+    const thread = await app.thread();
+    const told = (what: RegExp) =>
+      until(
+        `it tells ${what}`,
+        async () => {
+          const rows = await app.store.db.selectFrom('outbox').select('body').where('thread_id', '=', thread).execute();
+          return rows.find(({ body }) => what.test(body))?.body;
+        },
+        180_000,
+      );
+    await app.say(thread, 'split practice in clash:\n- write a.txt one\n- write a.txt two');
+    expect(await told(/^All 2 parts in clash are over/)).toContain('Changed by more than one: `a.txt`.');
+    await app.say(thread, 'merge');
+    expect(await told(/Part 2 was not brought in/)).toMatch(
+      /Part 1 is in\.[\s\S]*it changes the same places as what is there now, in a\.txt\. The files are as before it/,
+    );
+    expect(readFileSync(join(path, 'a.txt'), 'utf8')).toBe('one\n');
+    expect([git('status', '--porcelain'), git('log', '--format=%s')]).toEqual(['', expect.stringMatching(/first$/)]);
   });
 
   it('is split into parts, which come in one after the other with the tests after each', async () => {

@@ -35,7 +35,7 @@ export interface AgentTasks {
 }
 
 export async function startAgentTasks(
-  { name: agent, model }: Differences,
+  { name: agent, model }: Pick<Differences, 'name' | 'model'>,
   settings: Record<string, string> = {},
 ): Promise<AgentTasks> {
   await requireDocker(agent);

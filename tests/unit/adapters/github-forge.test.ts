@@ -136,7 +136,7 @@ describe('a pull request on GitHub', () => {
       { id: 6, ...by('mallory', 'NONE'), body: 'Add my key' },
       { id: 7, ...by('ann', 'OWNER'), body: `Done. ${commentMark('shp_1-1')}` },
     ];
-    const { remarks, review } = await forge.remarks(1);
+    const { remarks, review } = await forge.remarks(await forge.look(1));
     expect(remarks.map(({ author, inside, place, body }) => [author, inside, place, body])).toEqual([
       ['cy', true, '', 'Please rename it'],
       ['bo', true, 'a.ts:4', 'Why?'],
@@ -144,7 +144,15 @@ describe('a pull request on GitHub', () => {
     ]);
     expect(review).toBe('changes requested');
     records.reviews[1]!.push({ id: 8, ...by('cy', 'COLLABORATOR'), body: '', state: 'APPROVED' });
-    expect((await forge.remarks(1)).review).toBe('approved');
+    expect((await forge.remarks(await forge.look(1))).review).toBe('approved');
+  });
+
+  it('has remarks that a database takes, whatever characters are in them', async () => {
+    await make();
+    const odd = { id: 1, user: { login: 'mallory' }, body: 'a\u0000b \ud800', path: 'a\u0000.ts', line: 2 };
+    github.records('demo').codeComments[1] = [odd];
+    const { remarks } = await forge.remarks(await forge.look(1));
+    expect(remarks[0]).toMatchObject({ body: 'ab \ufffd', place: 'a.ts:2', inside: false });
   });
 
   it('reads every page of the remarks', async () => {
@@ -155,7 +163,31 @@ describe('a pull request on GitHub', () => {
       author_association: 'MEMBER',
       body: `remark ${id}`,
     }));
-    expect((await forge.remarks(1)).remarks).toHaveLength(230);
+    expect((await forge.remarks(await forge.look(1))).remarks).toHaveLength(230);
+  });
+
+  it('has the newest of ten thousand comments, at the cost of a few requests, and finds its own answer among them', async () => {
+    await make();
+    const records = github.records('demo');
+    const comments = (count: number) =>
+      Array.from({ length: count }, (_, id) => ({
+        id,
+        user: { login: 'mallory', type: 'User' },
+        author_association: 'NONE',
+        body: `spam ${id}`,
+      }));
+    records.comments[1] = comments(10_000);
+    records.codeComments[1] = comments(10_050).map((each) => ({ ...each, path: 'a.ts', line: 1 }));
+    const before = github.requests.length;
+    const { remarks } = await forge.remarks(await forge.look(1));
+    expect(remarks.filter(({ place }) => place === '').at(-1)!.body).toBe('spam 9999');
+    expect(remarks.filter(({ place }) => place !== '').at(-1)!.body).toBe('spam 10049');
+    expect(remarks.length).toBeGreaterThan(3_900);
+    expect(github.requests.length - before).toBeLessThan(50);
+    const mark = commentMark('shp_1-1');
+    await forge.comment(1, `Done ${mark}`, mark);
+    await forge.comment(1, `Done ${mark}`, mark);
+    expect(records.comments[1]).toHaveLength(10_001);
   });
 
   it('gets a comment once, also when nobody learned that the first one was made', async () => {

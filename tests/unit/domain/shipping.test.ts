@@ -250,6 +250,8 @@ describe('ship', () => {
     ['ship: Add a login', { action: 'start', title: 'Add a login' }],
     ['ship status', { action: 'status' }],
     ['ship merge in demo', { action: 'merge', workspace: 'demo' }],
+    ['ship merge 12', { action: 'merge', number: 12 }],
+    ['ship stop #2 in demo', { action: 'stop', number: 2, workspace: 'demo' }],
     ['ship stop', { action: 'stop' }],
   ])('"%s" is an order', (words, order) => {
     expect(parseShip(words)).toEqual(order);

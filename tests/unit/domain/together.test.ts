@@ -5,7 +5,9 @@ import {
   bringWords,
   parseBring,
   parseChoice,
+  parseParts,
   parseTogether,
+  partsWords,
 } from '../../../src/domain/chat/words/race-words.ts';
 import { toolsInWords } from '../../../src/domain/chat/words/tool-words.ts';
 import type { Verdict } from '../../../src/domain/tasks/checks/verdict.ts';
@@ -23,6 +25,15 @@ describe('the words of several tasks at once', () => {
       workspace: 'Shop',
       tasks: [{ goal: 'fix: the\nparser' }, { goal: 'fix: the\nparser' }],
     });
+    expect(parseTogether('race 2 plans in shop: go')?.tasks).toEqual([
+      { goal: 'go', plan: true },
+      { goal: 'go', plan: true },
+    ]);
+    expect(parseTogether('race claude, codex plans: go')?.tasks).toEqual([
+      { goal: 'go', agent: 'claude', plan: true },
+      { goal: 'go', agent: 'codex', plan: true },
+    ]);
+    expect([parseTogether('race plans: go'), parseTogether('race 1 plans: go')]).toEqual([null, null]);
     expect(parseTogether('Race claude and codex in shop: go')?.tasks).toEqual([
       { goal: 'go', agent: 'claude' },
       { goal: 'go', agent: 'codex' },
@@ -64,6 +75,19 @@ describe('the words of several tasks at once', () => {
     expect(parseChoice('merge')).toBe('all');
     for (const text of ['0', '12', 'choose wisely', 'merge the branch', '2 of them'])
       expect(parseChoice(text), text).toBeNull();
+  });
+
+  it('name parts of several attempts, and what an agent is to make of them', () => {
+    const goal = 'the code of 1: with\nthe tests of 2';
+    expect(parseParts(`1 and 2: ${goal}`)).toEqual({ attempts: [1, 2], goal, again: false });
+    expect(parseParts('#3, 1 und 2: alles')).toEqual({ attempts: [3, 1, 2], goal: 'alles', again: false });
+    const parts = { attempts: [1, 3], goal };
+    expect(parseParts(partsWords(parts))).toEqual({ ...parts, again: true });
+    expect(toolsInWords(partsWords(parts))).toEqual([{ name: 'task_create', arguments: { goal, attempts: [1, 3] } }]);
+    for (const text of ['1: all', '1 and 1: all', '1 and 2:', '1 and 2', '12: go', 'at 1 and 2: go', '1 2: go'])
+      expect(parseParts(text), text).toBeNull();
+    // without a race it is a sentence like any other
+    expect(toolsInWords('1 and 2: the code of 1')).toEqual([]);
   });
 
   it('become the calls that they name, without a model', () => {
@@ -140,6 +164,15 @@ describe('attempts that are over', () => {
     expect(text).toContain('2. codex: tests pass, 2 files (+41 -0), 1 min 30 s, $0.12');
     expect(text).toContain('3. claude: not done, The model said no');
     expect(text).toMatch(/size of the change: 2\. Answer with a number/);
+    expect(text).toContain('For parts of several, say for example "1 and 2: ');
+  });
+
+  it('have the goal of one that joins parts of others, and name no parts where one alone changed something', () => {
+    const [one, two] = [attempt({}, [file('a.ts')]), attempt({}, [file('b.ts')])];
+    const text = allOverText('race', [one, two, { ...one, goal: 'a of 1, b of 2' }], 'shop');
+    expect(text).toMatch(/^All 3 attempts in shop are over: "fix the parser"/);
+    expect(text).toContain('\n3. claude, "a of 1, b of 2": tests pass');
+    expect(allOverText('race', [one, attempt({}, [])], 'shop')).not.toContain('For parts of several');
   });
 
   it('are ranked by the verdict, then by the size of the change, and never without a change', () => {

@@ -40,7 +40,7 @@ import {
 import { parseHelp } from '../../../src/domain/chat/words/help.ts';
 import { parsePlanFirst, parsePlanPreference } from '../../../src/domain/chat/words/plan-words.ts';
 import { parseCheck, parseProfile } from '../../../src/domain/chat/words/profile-words.ts';
-import { parseBring, parseChoice, parseTogether } from '../../../src/domain/chat/words/race-words.ts';
+import { parseBring, parseChoice, parseParts, parseTogether } from '../../../src/domain/chat/words/race-words.ts';
 import { parseRemind, readRemind } from '../../../src/domain/chat/words/reminder.ts';
 import { meaningOf } from '../../../src/domain/chat/words/replies.ts';
 import { parseGive, parseTake } from '../../../src/domain/chat/words/session-words.ts';
@@ -126,7 +126,10 @@ const COMMANDS: Record<string, Parser> = {
   parseCheck: { read: parseCheck, seeds: ['check demo', '/check demo again!'] },
   parseTake: { read: parseTake, seeds: ['take', 'take: add a page', 'take this session'] },
   parseGive: { read: parseGive, seeds: ['give', 'give 2', 'give tsk_0123456789'] },
-  parseShip: { read: parseShip, seeds: ['ship', 'ship in demo: Add a page', 'ship and merge when green', 'ship stop'] },
+  parseShip: {
+    read: parseShip,
+    seeds: ['ship', 'ship in demo: Add a page', 'ship and merge when green', 'ship stop #2'],
+  },
   parseGroupOrder: {
     read: parseGroupOrder,
     seeds: ['answer in Family', '/answer everything in Family for everyone', 'stop answering in Family'],
@@ -159,6 +162,7 @@ const COMMANDS: Record<string, Parser> = {
   parsePlanPreference: { read: parsePlanPreference, seeds: ['plan on', 'plan off', 'plan auto'] },
   parseTogether: { read: parseTogether, seeds: ['race 3 in shop: fix it', 'race claude, codex: x', 'split: a; b'] },
   parseChoice: { read: parseChoice, seeds: ['2', 'choose 3', 'merge'] },
+  parseParts: { read: parseParts, seeds: ['1 and 2: the code of 1', 'parts of 1, 3 and 2: all'] },
   parseBring: { read: parseBring, seeds: ['bring in 12 13 to shop'] },
   parsePlanFirst: { read: parsePlanFirst, seeds: ['plan: add a page', 'plan first: rewrite it'] },
   parseBringIn: { read: parseBringIn, seeds: ['clone https://github.com/a/b', 'bring in /home/a/b as c'] },

@@ -4,7 +4,8 @@ import { AGENT_NAMES, type AgentName } from '../../../contracts/kennel.ts';
 export interface Together {
   /** `race`: attempts at the same goal, of which one is chosen. `split`: independent parts, which are all brought in */
   kind: 'race' | 'split';
-  tasks: Array<{ goal: string; agent?: AgentName }>;
+  /** `plan`: each begins with a plan, and the person agrees to the better one */
+  tasks: Array<{ goal: string; agent?: AgentName; plan?: true }>;
   workspace?: string;
 }
 
@@ -13,7 +14,7 @@ const MOST_TOGETHER = 5;
 const COUNTS: Record<string, number> = { two: 2, three: 3, four: 4, five: 5 };
 
 /**
- * What a whole message wants done at once: `race 3: fix the parser`, `race claude, codex in shop: …`, `split: the login
+ * What a whole message wants done at once: `race 3: fix the parser`, `race 2 plans: …`, `race claude, codex in shop: …`, `split: the login
  * page; its tests`. Null for every other message. A goal may be long, so the limit of other words does not hold.
  */
 export function parseTogether(text: string): Together | null {
@@ -32,13 +33,14 @@ export function parseTogether(text: string): Together | null {
 
 const LONGEST_HEAD = 160;
 
-function attemptsOf(who: string | undefined, goal: string): Together['tasks'] | null {
+function attemptsOf(named: string | undefined, goal: string): Together['tasks'] | null {
+  const who = named?.replace(/ plans$/, '');
+  const task = { goal, ...(who !== named && { plan: true as const }) };
   const count = who === undefined ? null : (COUNTS[who] ?? (/^\d$/.test(who) ? Number(who) : null));
-  if (count !== null)
-    return count < 2 || count > MOST_TOGETHER ? null : Array.from({ length: count }, () => ({ goal }));
+  if (count !== null) return count < 2 || count > MOST_TOGETHER ? null : Array.from({ length: count }, () => task);
   const agents = (who ?? '').split(/, ?| and /).map((name) => AGENT_NAMES.find((agent) => agent === name.trim()));
   if (agents.length < 2 || agents.length > MOST_TOGETHER) return null;
-  return agents.every((agent) => agent !== undefined) ? agents.map((agent) => ({ goal, agent })) : null;
+  return agents.every((agent) => agent !== undefined) ? agents.map((agent) => ({ ...task, agent })) : null;
 }
 
 /** The parts of a goal as a list. A single one is for the model, which may find parts in it. */
@@ -71,6 +73,29 @@ export function parseChoice(text: string): Choice | null {
   const [, word, number] = /^(\/?(?:choose|take) )?(?:attempt )?#?([1-9])[.!)]{0,3}$/.exec(words) ?? [];
   return number === undefined ? null : { attempt: Number(number), again: word !== undefined };
 }
+
+/** Parts of several attempts that an agent is to join. `again`: as with a choice. */
+interface Parts {
+  attempts: number[];
+  goal: string;
+  again: boolean;
+}
+
+/** What a whole message wants of several attempts: `1 and 2: the parser of 1, the tests of 2`, `parts of 1 and 3: …`. */
+export function parseParts(text: string): Parts | null {
+  const colon = text.indexOf(':');
+  if (colon < 0 || colon > LONGEST_HEAD) return null;
+  const head = text.slice(0, colon).trim().toLowerCase().replace(/\s+/g, ' ');
+  const goal = text.slice(colon + 1).trim();
+  const [, word, numbers] =
+    /^\/?(parts of )?(#?[1-9](?: ?(?:,|\+|&| and| und| y| e| et| और) ?#?[1-9]){1,4})$/.exec(head) ?? [];
+  const attempts = [...new Set((numbers ?? '').match(/\d/g) ?? [])].map(Number);
+  return attempts.length > 1 && goal ? { attempts, goal, again: word !== undefined } : null;
+}
+
+/** The words that have parts of attempts joined. */
+export const partsWords = ({ attempts, goal }: Pick<Parts, 'attempts' | 'goal'>): string =>
+  `parts of ${attempts.join(' and ')}: ${goal}`;
 
 /** The words that bring in tasks by their numbers, in this order. */
 export const bringWords = ({ tasks, workspace }: Brought): string => `bring in ${tasks.join(' ')} to ${workspace}`;

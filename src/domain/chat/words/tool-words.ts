@@ -1,7 +1,7 @@
 import { parseGroupOrder } from '../groups.ts';
 import { parseBringIn } from './bring-in.ts';
 import { isTooLong, plainWords } from './commands.ts';
-import { parseBring, parseTogether } from './race-words.ts';
+import { parseBring, parseParts, parseTogether } from './race-words.ts';
 import { parseGive, parseTake } from './session-words.ts';
 import { parseShip } from './ship-words.ts';
 
@@ -35,6 +35,8 @@ export function toolsInWords(text: string): NamedTool[] {
 }
 
 function toolInWords(text: string): NamedTool | null {
+  const parts = parseParts(text);
+  if (parts?.again) return { name: 'task_create', arguments: { goal: parts.goal, attempts: parts.attempts } };
   const bring = parseBring(text);
   if (bring) return { name: 'task_bring', arguments: bring };
   const from = parseBringIn(text);

@@ -14,7 +14,7 @@ import { chooseModel, model } from './model.ts';
 import { preferences, signCommand } from './preferences.ts';
 import { checkCommand, egressCommand, profileCommand, project, projects } from './projects.ts';
 import { remind, removeSchedule, schedules, stopSchedule } from './schedules.ts';
-import { choice, orderCommand, tasks, tellCommand, together } from './tasks.ts';
+import { choice, orderCommand, parts, tasks, tellCommand, together } from './tasks.ts';
 import { apps, bringIn, diff, give, ship, take, undo } from './tools.ts';
 import { askAgain, autonomy, judged, plan, plans, rules } from './trust.ts';
 import { shareCommand, telegramCommand, trustedCommand } from './trusted.ts';
@@ -35,6 +35,7 @@ export const COMMANDS: readonly Command[] = [
   plan,
   together,
   choice,
+  parts,
   tasks,
   undo,
   ship,

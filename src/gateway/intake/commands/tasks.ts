@@ -1,7 +1,13 @@
 import { factsOf } from '../../../../kennel/agents/registry.ts';
 import type { Arrival } from '../../../contracts/conversation.ts';
 import { parseTaskOrder, parseTell, type TaskOrder } from '../../../domain/chat/words/commands.ts';
-import { bringWords, parseChoice, parseTogether } from '../../../domain/chat/words/race-words.ts';
+import {
+  bringWords,
+  parseChoice,
+  parseParts,
+  parseTogether,
+  partsWords,
+} from '../../../domain/chat/words/race-words.ts';
 import { inline } from '../../../domain/text/foreign-text.ts';
 import type { Say } from '../../../domain/texts/say.ts';
 import { DAY, HOUR, MINUTE, span } from '../../../domain/time.ts';
@@ -90,6 +96,24 @@ export const together = command({
   run: async () => null,
 });
 
+const hasWork = (task: Task | undefined): boolean =>
+  task?.state === 'completed' && Boolean(task.result?.changes?.files.length);
+
+/** Numbers and what is wanted of each, once the attempts of a race are over. Otherwise it is for the model. */
+export const parts = command({
+  topic: 'tasks',
+  help: [],
+  parse: parseParts,
+  mayAnswer: true,
+  mayContinue: true,
+  run: async (wanted, context) => {
+    const waiting = await latestTogether(context.tx.now, context.tx.chatId);
+    if (waiting?.kind !== 'race' || !(waiting.isAsking || wanted.again)) return null;
+    const named = wanted.attempts.map((number) => waiting.tasks[number - 1]);
+    return named.every(hasWork) ? toolTurn(context, partsWords(wanted)) : context.say('tasks.oneUnchanged');
+  },
+});
+
 /** A number, while the work of tasks that began together waits to be brought in. Otherwise it is for the model. */
 export const choice = command({
   topic: 'tasks',
@@ -101,11 +125,10 @@ export const choice = command({
     const waiting = await latestTogether(context.tx.now, context.tx.chatId);
     if (!waiting || !(waiting.isAsking || (chosen !== 'all' && chosen.again))) return null;
     const { kind, tasks: all } = waiting;
-    const able = (task: Task | undefined) => task?.state === 'completed' && Boolean(task.result?.changes?.files.length);
-    const fitting = chosen === 'all' ? all.filter(able) : all.slice(chosen.attempt - 1, chosen.attempt);
+    const fitting = chosen === 'all' ? all.filter(hasWork) : all.slice(chosen.attempt - 1, chosen.attempt);
     if (chosen === 'all' && kind === 'race') return context.say('tasks.chooseOne');
     if (fitting.length === 0) return chosen === 'all' ? context.say('tasks.noneChanged') : null;
-    if (!fitting.every(able)) return context.say('tasks.oneUnchanged');
+    if (!fitting.every(hasWork)) return context.say('tasks.oneUnchanged');
     const numbers = await taskNumbers(context.tx.now, context.tx.chatId);
     const named = fitting.map(({ id }) => String(numbers.get(id)));
     return toolTurn(context, bringWords({ tasks: named, workspace: fitting[0]!.workspace }));

@@ -131,17 +131,20 @@ interface Remark {
   place: string;
 }
 
+/** Rows of one statement: PostgreSQL takes 65,535 values. */
+const MOST_ROWS = 2_000;
+
 /** Stores remarks, and says how many nobody has worked on yet. */
 export async function recordRemarks(
   db: Db,
   shipmentId: string,
   found: readonly Remark[],
 ): Promise<Pick<Look, 'remarks' | 'outside'>> {
-  if (found.length > 0)
+  for (let at = 0; at < found.length; at += MOST_ROWS)
     await db
       .insertInto('shipment_remarks')
       .values(
-        found.map(({ key, author, inside, body, place }) => ({
+        found.slice(at, at + MOST_ROWS).map(({ key, author, inside, body, place }) => ({
           shipment_id: shipmentId,
           key,
           author,
@@ -164,14 +167,38 @@ export async function recordRemarks(
   return { remarks: count, outside };
 }
 
-/** Takes the remarks that nobody works on for a pass. A second call returns the same. */
+/** Remarks that one pass works on; the others are for the next. */
+const MOST_OF_PASS = 50;
+
+/** Takes the oldest remarks that nobody works on for a pass. A second call returns the same. */
 export async function remarksForPass(db: Db, shipmentId: string, pass: number): Promise<Remark[]> {
   await db
     .updateTable('shipment_remarks')
     .set({ pass })
     .where('shipment_id', '=', shipmentId)
+    .where('key', 'in', (e) =>
+      e
+        .selectFrom('shipment_remarks')
+        .select('key')
+        .where('shipment_id', '=', shipmentId)
+        .where('pass', 'is', null)
+        .where('done', '=', false)
+        .orderBy('seen_at')
+        .orderBy('key')
+        .limit(MOST_OF_PASS),
+    )
     .where('pass', 'is', null)
-    .where('done', '=', false)
+    .where((e) =>
+      e.not(
+        e.exists(
+          e
+            .selectFrom('shipment_remarks as taken')
+            .select('taken.key')
+            .where('taken.shipment_id', '=', shipmentId)
+            .where('taken.pass', '=', pass),
+        ),
+      ),
+    )
     .where((e) =>
       e.not(
         e.exists(
@@ -195,6 +222,19 @@ export const remarksOfPass = (db: Db, shipmentId: string, pass: number): Promise
     .orderBy('seen_at')
     .orderBy('key')
     .execute();
+
+/** Nothing comes of a pass, and another one works on its remarks. */
+export async function releasePass(db: Db, shipmentId: string, pass: number): Promise<void> {
+  await db
+    .updateTable('shipment_remarks')
+    .set({ pass: null })
+    .where('shipment_id', '=', shipmentId)
+    .where('pass', '=', pass)
+    .where('done', '=', false)
+    .execute();
+  // those that it does not have are left as they are
+  await settlePass(db, shipmentId, pass);
+}
 
 /** A pass is done with, and so are its remarks; 0: the remarks that no pass works on. */
 export async function settlePass(db: Db, shipmentId: string, pass: number): Promise<void> {
@@ -242,6 +282,21 @@ export const workBehind = (
     .orderBy('ended_at', 'desc')
     .limit(limit)
     .execute();
+
+/** Whether an earlier shipment has left the branch on the server at this commit. */
+export const wasPushedBefore = async (
+  db: Db,
+  { id, repository, branch }: Pick<Shipment, 'id' | 'repository' | 'branch'>,
+  commit: string,
+): Promise<boolean> =>
+  (await db
+    .selectFrom('shipments')
+    .select('id')
+    .where('repository', '=', repository)
+    .where('branch', '=', branch)
+    .where('head', '=', commit)
+    .where('id', '<>', id)
+    .executeTakeFirst()) !== undefined;
 
 /** When the newest shipment of a workspace was made. */
 export const lastShipped = async (db: Db, workspace: string): Promise<Date | null> =>

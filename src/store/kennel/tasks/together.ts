@@ -23,6 +23,10 @@ export const tasksTogether = (db: Db | Tx, raceId: string): Promise<Task[]> =>
     .leftJoin('calls', 'calls.id', 'tasks.call_id')
     .selectAll('tasks')
     .where('race_id', '=', raceId)
+    // those that join parts of attempts came later, by other turns
+    .orderBy(sql`case when 'race_' || calls.turn_id <> tasks.race_id then tasks.created_at end`, (o) =>
+      o.asc().nullsFirst(),
+    )
     .orderBy('calls.step')
     .orderBy('calls.position')
     .orderBy('tasks.id')
@@ -40,13 +44,22 @@ export const baseOf = async (db: Db, raceId: string): Promise<string | null> =>
 export const kindOfRace = async (db: Db, raceId: string): Promise<Together['kind']> =>
   (await db.selectFrom('races').select('kind').where('id', '=', raceId).executeTakeFirstOrThrow()).kind;
 
-/** Whether this task is the one whose end is told as the end of all. The first that asks is. */
+/**
+ * Whether this task is the one whose end is told as the end of all. The first that asks is, and after it one that began
+ * when the others had been told of.
+ */
 export async function tellsOfAll(db: Db, raceId: string, taskId: string): Promise<boolean> {
   await db
     .updateTable('races')
     .set({ told_by: taskId })
     .where('id', '=', raceId)
-    .where('told_by', 'is', null)
+    .where(
+      sql<boolean>`not exists (
+        select 1 from tasks as teller, tasks as mine
+        where teller.id = races.told_by and mine.id = ${taskId} and teller.ended_at >= mine.created_at
+      )`,
+    )
+    .where((e) => e.or([e('told_by', 'is', null), e('told_by', '<>', taskId)]))
     .execute();
   const { told_by } = await db.selectFrom('races').select('told_by').where('id', '=', raceId).executeTakeFirstOrThrow();
   return told_by === taskId;
@@ -56,8 +69,11 @@ export async function tellsOfAll(db: Db, raceId: string, taskId: string): Promis
 const OPEN = sql`interval '7 days'`;
 
 interface Over {
+  id: string;
   kind: Together['kind'];
   tasks: Task[];
+  /** the branches of those that were not chosen are gone */
+  isDropped: boolean;
   /** nothing of it was brought in, and nothing else was said since, so a bare number is about it */
   isAsking: boolean;
 }
@@ -66,7 +82,7 @@ interface Over {
 export async function latestTogether(db: Db | Tx, chatId: string): Promise<Over | null> {
   const race = await db
     .selectFrom('races')
-    .select(['id', 'kind', 'chosen_at'])
+    .select(['id', 'kind', 'chosen_at', 'dropped_at'])
     .where('chat_id', '=', chatId)
     .where('told_by', 'is not', null)
     .where('created_at', '>', sql<Date>`now() - ${OPEN}`)
@@ -77,7 +93,7 @@ export async function latestTogether(db: Db | Tx, chatId: string): Promise<Over 
   const tasks = await tasksTogether(db, race.id);
   const over = new Date(Math.max(...tasks.map(({ ended_at }) => ended_at?.getTime() ?? 0)));
   const isAsking = race.chosen_at === null && !(await wasSpokenIn(db, chatId, over));
-  return { kind: race.kind, tasks, isAsking };
+  return { id: race.id, kind: race.kind, tasks, isAsking, isDropped: race.dropped_at !== null };
 }
 
 /** Whether a turn of the person began in a chat since then. */
