@@ -25,7 +25,7 @@ if (isMainThread) setTimeout(bound, LOADED_MS).unref();
 
 let last = performance.eventLoopUtilization();
 let settled = 0;
-setInterval(() => {
+const look = () => {
   const now = performance.eventLoopUtilization();
   const { utilization } = performance.eventLoopUtilization(now, last);
   last = now;
@@ -33,4 +33,7 @@ setInterval(() => {
   // any other kind keeps the pages that it frees
   collect({ type: 'major', flavor: 'last-resort' });
   settled = getHeapStatistics().total_heap_size;
-}, LOOK_EVERY_MS).unref();
+};
+// Compiled code that has not run for a while is collected, too, and would not be written down. A role that ends sooner
+// has no memory to give back.
+setTimeout(() => setInterval(look, LOOK_EVERY_MS).unref(), LOADED_MS).unref();

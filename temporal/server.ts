@@ -55,7 +55,7 @@ export async function provideTemporal(options: ProvisionOptions): Promise<Tempor
   const { home, cache, env, onProgress = () => {} } = options;
   const attempts: Attempt[] = [];
   const found: TemporalBinary[] = [];
-  for (const [source, path] of await candidates(home, cache, env)) {
+  for await (const [source, path] of candidates(home, cache, env)) {
     if (!existsSync(path)) continue;
     try {
       const binary = await inspect(path);
@@ -104,20 +104,17 @@ function removeOld(cache: string): void {
 const STATE_FOLDER = 'state folder';
 
 /** In order of preference, each with the name that a person knows the place by. */
-async function candidates(
+async function* candidates(
   home: string,
   cache: string,
   env: Record<string, string>,
-): Promise<Array<[source: string, path: string]>> {
+): AsyncGenerator<[source: string, path: string]> {
   const name = process.platform === 'win32' ? 'temporal.exe' : 'temporal';
-  return [
-    [STATE_FOLDER, join(home, 'bin', name)],
-    ['cache', join(cache, name)],
-    ...(env.PATH ?? '')
-      .split(delimiter)
-      // npm puts the folders of every parent's packages first, and a package with the server's name must not be used
-      .filter((folder) => isAbsolute(folder) && !folder.split(sep).includes('node_modules'))
-      .map((folder): [string, string] => ['PATH', join(folder, name)]),
-    ...(await goBinFolders(env)).map((folder): [string, string] => ['Go folder', join(folder, name)]),
-  ];
+  yield [STATE_FOLDER, join(home, 'bin', name)];
+  yield ['cache', join(cache, name)];
+  // npm puts the folders of every parent's packages first, and a package with the server's name must not be used
+  for (const folder of (env.PATH ?? '').split(delimiter))
+    if (isAbsolute(folder) && !folder.split(sep).includes('node_modules')) yield ['PATH', join(folder, name)];
+  // last, because Go is asked for them
+  for (const folder of await goBinFolders(env)) yield ['Go folder', join(folder, name)];
 }

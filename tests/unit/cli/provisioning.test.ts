@@ -88,6 +88,32 @@ test('a binary that is too old or is another program is passed over for the next
   expect((await provide(`${join(root, 'old')}:${join(root, 'other')}`)).path).toBe(file);
 });
 
+/** A Go that writes down what it is asked, and fails. */
+const failingGo = (): { folder: string; asked: () => string } => {
+  const folder = join(root, 'gobin');
+  const asked = join(root, 'asked');
+  mkdirSync(folder);
+  writeFileSync(join(folder, 'go'), `#!/bin/sh\necho "$@" >> '${asked}'\necho "no network" >&2; exit 1\n`);
+  chmodSync(join(folder, 'go'), 0o755);
+  return { folder, asked: () => (existsSync(asked) ? readFileSync(asked, 'utf8') : '') };
+};
+
+test('Go is asked for its folders only where no server is found before', async () => {
+  const { folder, asked } = failingGo();
+  const file = program(join(root, 'cache'), fitting);
+  expect((await provide(folder)).path).toBe(file);
+  expect(asked()).toBe('');
+  rmSync(file);
+  await provide(folder).catch(() => {});
+  expect(asked()).toContain('env GOBIN GOPATH');
+});
+
+test('a server that is built here reads no checksum of its 200 MB at each start', async () => {
+  const { folder, asked } = failingGo();
+  await provide(folder).catch(() => {});
+  expect(asked()).toMatch(/^build .*-ldflags -s -w -X go\.temporal\.io\/sdk\/internal\.binaryChecksum=\w+ /m);
+});
+
 test('a binary in the folder of Go counts as found', async () => {
   const file = program(join(root, 'go', 'bin'), 'temporal version 0.0.0-DEV (Server 1.29.1, UI 2.42.1)');
   expect((await provide('')).path).toBe(file);
@@ -133,10 +159,7 @@ test('a download removes those of earlier versions, but the one before it', asyn
 
 test('a download with a wrong checksum is thrown away, and the failure lists what was tried and what to do', async () => {
   // a Go that fails at once simulates a machine without a network
-  mkdirSync(join(root, 'gobin'));
-  writeFileSync(join(root, 'gobin', 'go'), '#!/bin/sh\necho "no network" >&2; exit 1\n');
-  chmodSync(join(root, 'gobin', 'go'), 0o755);
-  const error = await provide(join(root, 'gobin'), { downloadFrom: await release('wrong') }).catch(
+  const error = await provide(failingGo().folder, { downloadFrom: await release('wrong') }).catch(
     (reason: unknown) => reason,
   );
   expect(error).toBeInstanceOf(ProvisionError);
