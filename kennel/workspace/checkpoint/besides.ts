@@ -1,7 +1,7 @@
-import { type Repository, tryContent } from '../git/git.ts';
+import { content, type Repository, tryContent } from '../git/git.ts';
 import { type Change, changedTree, diffTrees, type Entry, emptyTree, entriesOf } from '../git/trees.ts';
 import { LIMITS } from '../limits.ts';
-import { folderChanges, LEFTOVERS } from './git-folder.ts';
+import { folderChanges, LEFTOVERS, stashesOf } from './git-folder.ts';
 import { among, isThere, plainPath } from './others.ts';
 import { extraOf, type Facts, factsOf, hadRepository, type Stored } from './record.ts';
 import { changedFiles, type Files, named } from './report.ts';
@@ -84,8 +84,11 @@ function folderNotes(repository: Repository, before: Stored, after: Stored): str
   const notes: string[] = [];
   if (after.damage) notes.push(`The objects of the repository are damaged (${after.damage}). "undo" repairs them.`);
   const now = new Map((factsOf(repository, after).refs ?? []).map((ref) => [ref.name, ref.oid]));
-  const lost = (factsOf(repository, before).refs ?? []).filter((ref) => !now.has(ref.name)).map((ref) => ref.name);
+  const lost = (factsOf(repository, before).refs ?? []).flatMap(({ name }) =>
+    now.has(name) || name === 'refs/stash' ? [] : [name],
+  );
   if (lost.length > 0) notes.push(`The task deleted ${named(lost)}; ${UNDO}.`);
+  notes.push(...stashNotes(repository, before, after));
   const elsewhere = committedElsewhere(repository, before, after);
   if (elsewhere.length > 0)
     notes.push(`The task also committed to ${named(elsewhere)}, which is not checked out; look there for its work.`);
@@ -100,6 +103,36 @@ function folderNotes(repository: Repository, before: Stored, after: Stored): str
   const own = [...new Set(changed)].filter((path) => !path.startsWith('modules/') && !LEFTOVERS.has(path));
   if (own.length > 0) notes.push(`The task changed files of git itself: ${named(own)}; "undo" takes that back.`);
   return notes;
+}
+
+/** What a task put aside in stashes, where nobody looks for it, and which stashes of before it removed. */
+function stashNotes(repository: Repository, before: Stored, after: Stored): string[] {
+  const [then, now] = [stashed(repository, before), stashed(repository, after)];
+  const missingIn = (some: Map<string, string>, all: Map<string, string>): string[] =>
+    // all worktrees have the same stashes, which others change meanwhile
+    [...all].flatMap(([commit, title]) =>
+      some.has(commit) || (before.worktree !== null && !title.includes(` ${after.branch}: `)) ? [] : [title],
+    );
+  const [fresh, gone] = [missingIn(then, now), missingIn(now, then)];
+  const notes: string[] = [];
+  if (fresh.length > 0)
+    notes.push(
+      `The task put changes aside: ${named(fresh)}. "git stash pop" brings them back, and "undo" removes them.`,
+    );
+  if (gone.length > 0) notes.push(`The task removed what was put aside before: ${named(gone)}; ${UNDO}.`);
+  return notes;
+}
+
+/** The titles of the stashes of a state, by commit: `WIP on main: 1a2b3c4 Add parser`. */
+function stashed(repository: Repository, state: Stored): Map<string, string> {
+  const log = stashesOf(repository, state);
+  const lines = log ? content(repository, ['cat-file', 'blob', log]).split('\n') : [];
+  return new Map(
+    lines.flatMap((line) => {
+      const [, commit, title] = /^\S+ (\S+) [^\t]*\t(.*)$/.exec(line) ?? [];
+      return commit && title ? [[commit, title]] : [];
+    }),
+  );
 }
 
 /** Branches with commits of the task that HEAD does not have. Beside a worktree, others move branches that exist. */

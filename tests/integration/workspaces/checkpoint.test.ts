@@ -594,6 +594,31 @@ test.each([
   }
 });
 
+test('what a task put aside in a stash is named, also beside older ones, and so is a stash that it removed', () => {
+  const w = keep(Workspace.repository({ 'a.txt': 'one\n' }));
+  for (const title of ['mine', 'mine, too']) w.script(`echo ${title} > a.txt; git stash push -qm '${title}'`);
+  w.checkpoint('t1');
+  w.script('echo agent > a.txt; git stash push -qm "half done ü"; git stash drop -q stash@{2}');
+  const { note } = w.conclude('t1');
+  expect(note).toBe(
+    'The task put changes aside: On main: half done ü. "git stash pop" brings them back, and "undo" removes them. ' +
+      'The task removed what was put aside before: On main: mine; "undo" brings it back.',
+  );
+  expect(w.undo().ok).toBe(true);
+  expect(w.git('stash', 'list', '--format=%gs').split('\n')).toEqual(['On main: mine, too', 'On main: mine']);
+});
+
+test('a stash that the person makes beside a task in a worktree is not told as the task', () => {
+  const w = keep(Workspace.repository({ 'a.txt': 'one\n' }));
+  w.ok({ op: 'worktree', action: 'add', key: 't1', author });
+  w.checkpoint('t1', 't1');
+  w.script('echo person > a.txt; git stash -q');
+  w.script('cd .git/fetch-worktrees/t1; echo agent > a.txt; git stash -q');
+  const { note } = w.conclude('t1', { worktree: 't1' });
+  expect(note).toMatch(/^The task put changes aside: WIP on fetch\/t1: \w+ First\. "git stash pop"/);
+  expect(note).not.toContain('WIP on main');
+});
+
 test('what tools have generated stays out of the commit and is named, unless the project has files of its own there', () => {
   const w = keep(
     Workspace.repository({ 'package.json': '{}\n', 'docs/dist/kept.js': 'kept\n', 'docs/package.json': '{}\n' }),
