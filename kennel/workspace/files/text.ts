@@ -26,7 +26,7 @@ export interface Text {
   encode(text: string): Buffer;
 }
 
-/** A whole text file of at most `limit` bytes, in UTF-8 or UTF-16. Binary files are refused. */
+/** A whole text file of at most `limit` bytes, in UTF-8 or UTF-16, without its mark. Binary files are refused. */
 export function readText(absolute: string, path: string, limit: number): string {
   return readEncoded(absolute, path, limit).text;
 }
@@ -35,7 +35,7 @@ export function readEncoded(absolute: string, path: string, limit: number): Text
   const bytes = readBytes(absolute, path, limit, BY_SHELL);
   const wide = utf16Of(bytes.subarray(0, START));
   if (!wide) refuseBinary(bytes, path, bytes.length);
-  const found = wide ? utf16Text(bytes, wide) : { text: bytes.toString('utf8'), encode: utf8Bytes };
+  const found = textOf(bytes, wide ?? 'utf-8');
   if (!found.encode(found.text).equals(bytes))
     throw new Refusal(`${shown(path)} is not UTF-8 or UTF-16 text, and would be damaged by an edit.${BY_SHELL}`);
   return found;
@@ -43,16 +43,18 @@ export function readEncoded(absolute: string, path: string, limit: number): Text
 
 export const utf8Bytes = (text: string): Buffer => Buffer.from(text, 'utf8');
 
-function utf16Text(bytes: Buffer, encoding: Utf16): Text {
-  // without a byte that is left over, which the comparison with the file then shows
-  const whole = bytes.subarray(0, bytes.length - (bytes.length % 2));
-  const text = new TextDecoder(encoding).decode(whole);
-  const mark = /^(fffe|feff)/.test(bytes.toString('hex', 0, 2)) ? '\ufeff' : '';
+const MARK = '\ufeff';
+
+function textOf(bytes: Buffer, encoding: Utf16 | 'utf-8'): Text {
+  const whole = new TextDecoder(encoding, { ignoreBOM: true }).decode(bytes);
+  const mark = whole.startsWith(MARK) ? MARK : '';
   const encode = (wanted: string): Buffer => {
-    const little = Buffer.from(mark + wanted, 'utf16le');
+    const text = mark + (wanted.startsWith(mark) ? wanted.slice(mark.length) : wanted);
+    if (encoding === 'utf-8') return utf8Bytes(text);
+    const little = Buffer.from(text, 'utf16le');
     return encoding === 'utf-16le' ? little : little.swap16();
   };
-  return { text, encode };
+  return { text: whole.slice(mark.length), encode };
 }
 
 /** A whole file of at most `limit` bytes. `advice`: what to do with a larger one. */

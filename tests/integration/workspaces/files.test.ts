@@ -82,6 +82,16 @@ test('a UTF-16 file is edited and written in its own encoding, with its mark, an
     }
 });
 
+test('a UTF-8 file keeps the mark that it begins with, when it is edited and when it is replaced', () => {
+  for (const content of ['new: ü\n', '\ufeffnew: ü\n']) {
+    w.write({ 'marked.ps1': '\ufeffold: ä\n' });
+    w.ok({ op: 'edit', path: 'marked.ps1', find: 'old', replace: 'older', all: false });
+    expect(w.read('marked.ps1')).toBe('\ufeffolder: ä\n');
+    w.ok({ op: 'write', path: 'marked.ps1', content });
+    expect(w.read('marked.ps1')).toBe('\ufeffnew: ü\n');
+  }
+});
+
 test('a file that only begins like UTF-16 is not edited, because bytes of it would be lost', () => {
   const odd = Buffer.concat([Buffer.from('\ufefftext text', 'utf16le'), Buffer.from([65])]);
   const halves = Buffer.concat([Buffer.from('\ufefftext', 'utf16le'), Buffer.from([0x00, 0xd8, 0x41, 0x00])]);
