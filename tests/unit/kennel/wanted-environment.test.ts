@@ -1,11 +1,13 @@
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
+import fc from 'fast-check';
 import { afterEach, describe, expect, it } from 'vitest';
 import { environment } from '../../../kennel/workspace/environment/find.ts';
 import { profile } from '../../../kennel/workspace/project/profile.ts';
 import { Environments } from '../../../src/adapters/kennel/environment/environments.ts';
 import { checkedEnvironment } from '../../../src/adapters/kennel/environment/found.ts';
+import { holds } from '../../support/property.ts';
 
 const made: string[] = [];
 afterEach(() => {
@@ -131,6 +133,21 @@ describe('a devcontainer', () => {
       expect(checkedEnvironment(environment(at).data).languages).toMatchObject([{ language: 'go' }]);
     },
   );
+
+  it('is read whatever stands in it', () => {
+    const name = 'ghcr.io/rocker-org/devcontainer-features/apt-packages:1';
+    const anything = fc.jsonValue({ maxDepth: 3 });
+    const file = fc.record(
+      { image: anything, build: anything, containerEnv: anything, postCreateCommand: anything, features: anything },
+      { requiredKeys: [] },
+    );
+    holds(
+      fc.property(fc.oneof(file, anything), (content) => {
+        expect(found({ [AT]: JSON.stringify(content) }).files).toEqual([AT]);
+      }),
+      { examples: [[{ postCreateCommand: ['npm', {}, ['ci']] }], [{ features: { [name]: { packages: {} } } }]] },
+    );
+  });
 
   it('whose image cannot be had falls back to what a no gives, and that to one without package managers', async () => {
     const at = place({ [AT]: '{"image":"nowhere.invalid/x"}', 'requirements.txt': 'x\n', 'poetry.lock': '' });
