@@ -1,7 +1,8 @@
 import { content, type Repository, tryContent } from '../git/git.ts';
+import { inProgress } from '../git/repository.ts';
 import { type Change, changedTree, diffTrees, type Entry, emptyTree, entriesOf } from '../git/trees.ts';
 import { LIMITS } from '../limits.ts';
-import { folderChanges, LEFTOVERS, stashesOf } from './git-folder.ts';
+import { folderChanges, LEFTOVERS, stashesOf, wasInProgress } from './git-folder.ts';
 import { among, isThere, plainPath } from './others.ts';
 import { extraOf, type Facts, factsOf, hadRepository, type Stored } from './record.ts';
 import { changedFiles, type Files, named } from './report.ts';
@@ -88,7 +89,9 @@ function folderNotes(repository: Repository, before: Stored, after: Stored): str
     now.has(name) || name === 'refs/stash' ? [] : [name],
   );
   if (lost.length > 0) notes.push(`The task deleted ${named(lost)}; ${UNDO}.`);
-  notes.push(...stashNotes(repository, before, after));
+  notes.push(...movedNotes(repository, before, after), ...stashNotes(repository, before, after));
+  const begun = before.worktree === null && !wasInProgress(repository, before) && inProgress(repository);
+  if (begun) notes.push(`The task left ${begun} unfinished: finish or abort it before "undo".`);
   const elsewhere = committedElsewhere(repository, before, after);
   if (elsewhere.length > 0)
     notes.push(`The task also committed to ${named(elsewhere)}, which is not checked out; look there for its work.`);
@@ -102,6 +105,36 @@ function folderNotes(repository: Repository, before: Stored, after: Stored): str
   );
   const own = [...new Set(changed)].filter((path) => !path.startsWith('modules/') && !LEFTOVERS.has(path));
   if (own.length > 0) notes.push(`The task changed files of git itself: ${named(own)}; "undo" takes that back.`);
+  return notes;
+}
+
+/** Beyond so many, refs are not compared one by one. */
+const MOST_MOVED = 50;
+
+/**
+ * Branches and tags that a task moved away from commits that were theirs, and tags that it made. Beside a worktree,
+ * others do that meanwhile.
+ */
+function movedNotes(repository: Repository, before: Stored, after: Stored): string[] {
+  if (before.worktree !== null) return [];
+  const then = new Map((factsOf(repository, before).refs ?? []).map((ref) => [ref.name, ref.oid]));
+  const refs = (factsOf(repository, after).refs ?? []).flatMap((ref) => {
+    const [, kind, name] = /^refs\/(heads|tags)\/(?!fetch[/-])(.+)$/.exec(ref.name) ?? [];
+    const own = kind === 'heads' && name === after.branch;
+    return kind && name && !own ? [{ kind, name, oid: ref.oid, was: then.get(ref.name) }] : [];
+  });
+  const moved = refs
+    .filter(({ oid, was }) => was !== undefined && was !== oid)
+    .slice(0, MOST_MOVED)
+    .filter(({ oid, was }) => !reaches(repository, oid, was!));
+  const tags = refs.filter(({ kind, was }) => kind === 'tags' && was === undefined);
+  const notes: string[] = [];
+  if (moved.length > 0)
+    notes.push(
+      `The task moved ${named(moved.map(({ name }) => name))} away from earlier commits; "undo" brings them back.`,
+    );
+  if (tags.length > 0)
+    notes.push(`The task made the ${tags.length === 1 ? 'tag' : 'tags'} ${named(tags.map(({ name }) => name))}.`);
   return notes;
 }
 

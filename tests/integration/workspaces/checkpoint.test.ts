@@ -608,6 +608,33 @@ test('what a task put aside in a stash is named, also beside older ones, and so 
   expect(w.git('stash', 'list', '--format=%gs').split('\n')).toEqual(['On main: mine, too', 'On main: mine']);
 });
 
+test.each([
+  ['git branch -f side main', 'The task moved side away from earlier commits; "undo" brings them back.'],
+  ['git tag -f v1 main', 'The task moved v1 away from earlier commits; "undo" brings them back.'],
+  ['git tag v2', 'The task made the tag v2.'],
+  ['git bisect start -q; git bisect bad', 'The task left a bisect unfinished: finish or abort it before "undo".'],
+  [
+    'git switch -q side; echo more > s.txt; git commit -qam More; git tag -f v1; git switch -q main',
+    /also committed to/,
+  ],
+])('what a task did with git alone is told: %s', (agent, note) => {
+  const w = keep(Workspace.repository({ 'a.txt': 'one\n' }));
+  w.script('git switch -qc side; echo s > s.txt; git add -A; git commit -qm Side; git tag v1; git switch -q main');
+  w.checkpoint('t1');
+  w.script(agent);
+  expect(w.conclude('t1').note).toBe(note);
+});
+
+test('a bisect of the person that was there before a task is not told as the task', () => {
+  const w = keep(Workspace.repository({ 'a.txt': 'one\n' }));
+  w.script('git bisect start -q; git bisect bad');
+  w.checkpoint('t1');
+  w.script('echo two > a.txt');
+  const { note } = w.conclude('t1');
+  expect(note).toContain('a bisect is in progress');
+  expect(note).not.toContain('unfinished');
+});
+
 test('a stash that the person makes beside a task in a worktree is not told as the task', () => {
   const w = keep(Workspace.repository({ 'a.txt': 'one\n' }));
   w.ok({ op: 'worktree', action: 'add', key: 't1', author });
