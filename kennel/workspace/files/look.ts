@@ -97,15 +97,19 @@ export function read(root: string, path: string, from: number, count: number): W
     const numbered = taken.lines.map((line, index) => `${String(first + index).padStart(width)}  ${line}`).join('\n');
     const end = first + taken.lines.length - 1;
     const more = taken.complete ? '' : `\n… more lines follow after line ${end} (${sized(size)} in all)`;
+    const lost = numbered.includes(LOST) ? `\n… ${LOST} stands for what is not UTF-8 in this file` : '';
     return {
       ok: true,
-      output: bounded(numbered) + more,
+      output: bounded(numbered) + more + lost,
       data: { path: found.path, from: first, lines: taken.lines.length, size, complete: taken.complete },
     };
   } finally {
     closeSync(file);
   }
 }
+
+/** What a decoder puts in place of bytes that are no character. */
+const LOST = '\ufffd';
 
 interface Taken {
   lines: string[];

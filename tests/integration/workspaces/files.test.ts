@@ -167,6 +167,9 @@ test('edits text that occurs once, names the lines where it occurs more often, a
   w.ok({ op: 'edit', path: 'dos.txt', find: 'a\nb', replace: 'c\nd', all: false });
   expect(w.read('dos.txt')).toBe('c\r\nd\r\n');
   writeFileSync(join(w.root, 'latin1.txt'), Buffer.from([0xe4, 0x0a]));
+  expect(w.ok({ op: 'read', path: 'latin1.txt', from: 1, lines: 1 }).output).toBe(
+    '1  \ufffd\n… \ufffd stands for what is not UTF-8 in this file',
+  );
   expect(w.ask({ op: 'edit', path: 'latin1.txt', find: '\n', replace: 'x', all: false }).output).toContain('not UTF-8');
 });
 
