@@ -615,7 +615,7 @@ test.each([
   ['git bisect start -q; git bisect bad', 'The task left a bisect unfinished: finish or abort it before "undo".'],
   [
     'git switch -q side; echo more > s.txt; git commit -qam More; git tag -f v1; git switch -q main',
-    /also committed to/,
+    'The task also committed to side, which is not checked out; look there for its work.',
   ],
 ])('what a task did with git alone is told: %s', (agent, note) => {
   const w = keep(Workspace.repository({ 'a.txt': 'one\n' }));
