@@ -86,10 +86,12 @@ function folderNotes(repository: Repository, before: Stored, after: Stored): str
   if (after.damage) notes.push(`The objects of the repository are damaged (${after.damage}). "undo" repairs them.`);
   const now = new Map((factsOf(repository, after).refs ?? []).map((ref) => [ref.name, ref.oid]));
   const lost = (factsOf(repository, before).refs ?? []).flatMap(({ name }) =>
-    now.has(name) || name === 'refs/stash' ? [] : [name],
+    now.has(name) || (name === 'refs/stash' && stashesOf(repository, before)) ? [] : [name],
   );
   if (lost.length > 0) notes.push(`The task deleted ${named(lost)}; ${UNDO}.`);
   notes.push(...movedNotes(repository, before, after), ...stashNotes(repository, before, after));
+  const staged = stagedAlone(repository, before, after);
+  if (staged.length > 0) notes.push(`The task changed what is staged of ${named(staged)}; "undo" takes that back.`);
   const begun = before.worktree === null && !wasInProgress(repository, before) && inProgress(repository);
   if (begun) notes.push(`The task left ${begun} unfinished: finish or abort it before "undo".`);
   const elsewhere = committedElsewhere(repository, before, after);
@@ -106,6 +108,14 @@ function folderNotes(repository: Repository, before: Stored, after: Stored): str
   const own = [...new Set(changed)].filter((path) => !path.startsWith('modules/') && !LEFTOVERS.has(path));
   if (own.length > 0) notes.push(`The task changed files of git itself: ${named(own)}; "undo" takes that back.`);
   return notes;
+}
+
+/** Files that the task did not change, and staged or unstaged: the person's next commit would have them, or lose them. */
+function stagedAlone(repository: Repository, before: Stored, after: Stored): string[] {
+  const [then, now] = [before, after].map((state) => extraOf(repository, state.extra, 'staged'));
+  if (before.worktree !== null || before.head !== after.head || !then || !now) return [];
+  const changed = new Set(diffTrees(repository, before.tree, after.tree).map(({ path }) => path));
+  return diffTrees(repository, then, now).flatMap(({ path }) => (changed.has(path) ? [] : [path]));
 }
 
 /** Beyond so many, refs are not compared one by one. */
@@ -144,7 +154,9 @@ function stashNotes(repository: Repository, before: Stored, after: Stored): stri
   const missingIn = (some: Map<string, string>, all: Map<string, string>): string[] =>
     // all worktrees have the same stashes, which others change meanwhile
     [...all].flatMap(([commit, title]) =>
-      some.has(commit) || (before.worktree !== null && !title.includes(` ${after.branch}: `)) ? [] : [title],
+      some.has(commit) || (before.worktree !== null && !title.includes(` ${after.branch ?? '(no branch)'}: `))
+        ? []
+        : [title],
     );
   const [fresh, gone] = [missingIn(then, now), missingIn(now, then)];
   const notes: string[] = [];
@@ -156,6 +168,8 @@ function stashNotes(repository: Repository, before: Stored, after: Stored): stri
   return notes;
 }
 
+const MOST_TITLE = 120;
+
 /** The titles of the stashes of a state, by commit: `WIP on main: 1a2b3c4 Add parser`. */
 function stashed(repository: Repository, state: Stored): Map<string, string> {
   const log = stashesOf(repository, state);
@@ -163,7 +177,7 @@ function stashed(repository: Repository, state: Stored): Map<string, string> {
   return new Map(
     lines.flatMap((line) => {
       const [, commit, title] = /^\S+ (\S+) [^\t]*\t(.*)$/.exec(line) ?? [];
-      return commit && title ? [[commit, title]] : [];
+      return commit && title ? [[commit, title.slice(0, MOST_TITLE)]] : [];
     }),
   );
 }

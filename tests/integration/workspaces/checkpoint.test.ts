@@ -611,6 +611,8 @@ test('what a task put aside in a stash is named, also beside older ones, and so 
 test.each([
   ['git branch -f side main', 'The task moved side away from earlier commits; "undo" brings them back.'],
   ['git tag -f v1 main', 'The task moved v1 away from earlier commits; "undo" brings them back.'],
+  ['git rm -q --cached a.txt', 'The task changed what is staged of a.txt; "undo" takes that back.'],
+  ['git add new.txt', 'The task changed what is staged of new.txt; "undo" takes that back.'],
   ['git tag v2', 'The task made the tag v2.'],
   ['git bisect start -q; git bisect bad', 'The task left a bisect unfinished: finish or abort it before "undo".'],
   [
@@ -620,9 +622,12 @@ test.each([
 ])('what a task did with git alone is told: %s', (agent, note) => {
   const w = keep(Workspace.repository({ 'a.txt': 'one\n' }));
   w.script('git switch -qc side; echo s > s.txt; git add -A; git commit -qm Side; git tag v1; git switch -q main');
+  w.write({ 'new.txt': 'new\n' });
+  const status = w.git('status', '--porcelain');
   w.checkpoint('t1');
   w.script(agent);
   expect(w.conclude('t1').note).toBe(note);
+  if (note.includes('takes that back')) expect([w.undo().ok, w.git('status', '--porcelain')]).toEqual([true, status]);
 });
 
 test('a bisect of the person that was there before a task is not told as the task', () => {
