@@ -78,6 +78,9 @@ function parseInterval(text: string, from: Date): ParsedSchedule | null {
   return { ok: true, schedule: intervalFrom(ms, from) };
 }
 
+/** Temporal fires nothing after 2100, by a clock of UTC, and says nothing of it. */
+const LAST_YEAR = 2099;
+
 /** `2026-11-30T09:00`, or with a space and seconds; null for another text. */
 function parseOnce(text: string, timeZone: string, from: Date): ParsedSchedule | null {
   const time = /^(@at )?(\d{4}-\d\d-\d\d)[T ](\d\d:\d\d)(:\d\d)?(?:\.\d{1,9})?(Z|[+-]\d\d:?\d\d)?$/i.exec(text);
@@ -88,6 +91,8 @@ function parseOnce(text: string, timeZone: string, from: Date): ParsedSchedule |
   // a date that does not exist would move to another day
   if (new Date(`${wall}Z`).toJSON()?.slice(0, wall.length) !== wall) return refuse(`"${text}" is not a date and time`);
   if (!isTimeZone(timeZone)) return refuse(noZone(timeZone));
+  if (Number(date!.slice(0, 4)) > LAST_YEAR)
+    return refuse(`"${text}" is too far away: the last year of a schedule is ${LAST_YEAR}`);
   const schedule = `@at ${wall}`;
   if (!canonical && momentOfOnce(schedule, timeZone).at <= from.getTime())
     return refuse(`"${text}" is over: it is ${describeTime(from, timeZone)} now`);

@@ -1,8 +1,13 @@
 import { type ChildProcess, spawn } from 'node:child_process';
+import proto from '@temporalio/proto';
 import type { Bench, Part } from './bench.ts';
 import { figures, type Row, round } from './figures.ts';
 import { total, usageByRole } from './processes.ts';
 import { steps } from './turns.ts';
+
+type TimeoutType = proto.temporal.api.enums.v1.TimeoutType;
+/** A worker that is alive did not ask in time. The other kind is one that did not finish in time what it had taken. */
+const NOT_TAKEN = proto.temporal.api.enums.v1.TimeoutType.TIMEOUT_TYPE_SCHEDULE_TO_START;
 
 /**
  * Fifty chats that write at once: the first turn of each, and later ones. Quiet, and beside processes that never wait:
@@ -46,7 +51,9 @@ async function crowdBeside(bench: Bench, load: number): Promise<Row> {
       'later median ms': figures(later).median,
       'later p95 ms': figures(later).p95,
       'workflow task waits p95 ms': figures(workflowTasks).p95,
-      'timed out in a sticky queue': waits.reduce((sum, each) => sum + each.timedOut, 0),
+      'timed out in a sticky queue': waits.flatMap(({ timedOut }) => timedOut).filter((each) => each === NOT_TAKEN)
+        .length,
+      'timed out at work': waits.flatMap(({ timedOut }) => timedOut).filter((each) => each !== NOT_TAKEN).length,
       'memory MB': round(total(usageByRole(app), 'memoryMb'), 0),
     };
   } finally {
@@ -54,18 +61,19 @@ async function crowdBeside(bench: Bench, load: number): Promise<Row> {
   }
 }
 
-/** How long the workflow tasks of a chat waited for a worker, and how many were taken from one that did not ask. */
-async function waitsOf(bench: Bench, thread: string): Promise<{ tasks: number[]; timedOut: number }> {
+/** How long the workflow tasks of a chat waited for a worker, and how those ended that were taken from one. */
+async function waitsOf(bench: Bench, thread: string): Promise<{ tasks: number[]; timedOut: TimeoutType[] }> {
   const history = await bench.temporal.workflow.getHandle(await bench.workflowOf(thread)).fetchHistory();
   const scheduled = new Map<string, number>();
   const tasks: number[] = [];
-  let timedOut = 0;
+  const timedOut: TimeoutType[] = [];
   for (const { eventId, eventTime, ...event } of history.events ?? []) {
     const at = Number(eventTime?.seconds ?? 0) * 1000 + (eventTime?.nanos ?? 0) / 1e6;
     if (event.workflowTaskScheduledEventAttributes) scheduled.set(String(eventId), at);
     const started = event.workflowTaskStartedEventAttributes;
     if (started) tasks.push(at - (scheduled.get(String(started.scheduledEventId)) ?? at));
-    if (event.workflowTaskTimedOutEventAttributes) timedOut += 1;
+    const late = event.workflowTaskTimedOutEventAttributes;
+    if (late) timedOut.push(late.timeoutType ?? NOT_TAKEN);
   }
   return { tasks, timedOut };
 }

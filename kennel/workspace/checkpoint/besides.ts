@@ -1,7 +1,8 @@
-import { type Repository, tryContent } from '../git/git.ts';
+import { content, type Repository, tryContent } from '../git/git.ts';
+import { inProgress } from '../git/repository.ts';
 import { type Change, changedTree, diffTrees, type Entry, emptyTree, entriesOf } from '../git/trees.ts';
 import { LIMITS } from '../limits.ts';
-import { folderChanges, LEFTOVERS } from './git-folder.ts';
+import { folderChanges, LEFTOVERS, stashesOf, wasInProgress } from './git-folder.ts';
 import { among, isThere, plainPath } from './others.ts';
 import { extraOf, type Facts, factsOf, hadRepository, type Stored } from './record.ts';
 import { changedFiles, type Files, named } from './report.ts';
@@ -84,8 +85,15 @@ function folderNotes(repository: Repository, before: Stored, after: Stored): str
   const notes: string[] = [];
   if (after.damage) notes.push(`The objects of the repository are damaged (${after.damage}). "undo" repairs them.`);
   const now = new Map((factsOf(repository, after).refs ?? []).map((ref) => [ref.name, ref.oid]));
-  const lost = (factsOf(repository, before).refs ?? []).filter((ref) => !now.has(ref.name)).map((ref) => ref.name);
+  const lost = (factsOf(repository, before).refs ?? []).flatMap(({ name }) =>
+    now.has(name) || (name === 'refs/stash' && stashesOf(repository, before)) ? [] : [name],
+  );
   if (lost.length > 0) notes.push(`The task deleted ${named(lost)}; ${UNDO}.`);
+  notes.push(...movedNotes(repository, before, after), ...stashNotes(repository, before, after));
+  const staged = stagedAlone(repository, before, after);
+  if (staged.length > 0) notes.push(`The task changed what is staged of ${named(staged)}; "undo" takes that back.`);
+  const begun = before.worktree === null && !wasInProgress(repository, before) && inProgress(repository);
+  if (begun) notes.push(`The task left ${begun} unfinished: finish or abort it before "undo".`);
   const elsewhere = committedElsewhere(repository, before, after);
   if (elsewhere.length > 0)
     notes.push(`The task also committed to ${named(elsewhere)}, which is not checked out; look there for its work.`);
@@ -100,6 +108,78 @@ function folderNotes(repository: Repository, before: Stored, after: Stored): str
   const own = [...new Set(changed)].filter((path) => !path.startsWith('modules/') && !LEFTOVERS.has(path));
   if (own.length > 0) notes.push(`The task changed files of git itself: ${named(own)}; "undo" takes that back.`);
   return notes;
+}
+
+/** Files that the task did not change, and staged or unstaged: the person's next commit would have them, or lose them. */
+function stagedAlone(repository: Repository, before: Stored, after: Stored): string[] {
+  const [then, now] = [before, after].map((state) => extraOf(repository, state.extra, 'staged'));
+  if (before.worktree !== null || before.head !== after.head || !then || !now) return [];
+  const changed = new Set(diffTrees(repository, before.tree, after.tree).map(({ path }) => path));
+  return diffTrees(repository, then, now).flatMap(({ path }) => (changed.has(path) ? [] : [path]));
+}
+
+/** Beyond so many, refs are not compared one by one. */
+const MOST_MOVED = 50;
+
+/**
+ * Branches and tags that a task moved away from commits that were theirs, and tags that it made. Beside a worktree,
+ * others do that meanwhile.
+ */
+function movedNotes(repository: Repository, before: Stored, after: Stored): string[] {
+  if (before.worktree !== null) return [];
+  const then = new Map((factsOf(repository, before).refs ?? []).map((ref) => [ref.name, ref.oid]));
+  const refs = (factsOf(repository, after).refs ?? []).flatMap((ref) => {
+    const [, kind, name] = /^refs\/(heads|tags)\/(?!fetch[/-])(.+)$/.exec(ref.name) ?? [];
+    const own = kind === 'heads' && name === after.branch;
+    return kind && name && !own ? [{ kind, name, oid: ref.oid, was: then.get(ref.name) }] : [];
+  });
+  const moved = refs
+    .filter(({ oid, was }) => was !== undefined && was !== oid)
+    .slice(0, MOST_MOVED)
+    .filter(({ oid, was }) => !reaches(repository, oid, was!));
+  const tags = refs.filter(({ kind, was }) => kind === 'tags' && was === undefined);
+  const notes: string[] = [];
+  if (moved.length > 0)
+    notes.push(
+      `The task moved ${named(moved.map(({ name }) => name))} away from earlier commits; "undo" brings them back.`,
+    );
+  if (tags.length > 0)
+    notes.push(`The task made the ${tags.length === 1 ? 'tag' : 'tags'} ${named(tags.map(({ name }) => name))}.`);
+  return notes;
+}
+
+/** What a task put aside in stashes, where nobody looks for it, and which stashes of before it removed. */
+function stashNotes(repository: Repository, before: Stored, after: Stored): string[] {
+  const [then, now] = [stashed(repository, before), stashed(repository, after)];
+  const missingIn = (some: Map<string, string>, all: Map<string, string>): string[] =>
+    // all worktrees have the same stashes, which others change meanwhile
+    [...all].flatMap(([commit, title]) =>
+      some.has(commit) || (before.worktree !== null && !title.includes(` ${after.branch ?? '(no branch)'}: `))
+        ? []
+        : [title],
+    );
+  const [fresh, gone] = [missingIn(then, now), missingIn(now, then)];
+  const notes: string[] = [];
+  if (fresh.length > 0)
+    notes.push(
+      `The task put changes aside: ${named(fresh)}. "git stash pop" brings them back, and "undo" removes them.`,
+    );
+  if (gone.length > 0) notes.push(`The task removed what was put aside before: ${named(gone)}; ${UNDO}.`);
+  return notes;
+}
+
+const MOST_TITLE = 120;
+
+/** The titles of the stashes of a state, by commit: `WIP on main: 1a2b3c4 Add parser`. */
+function stashed(repository: Repository, state: Stored): Map<string, string> {
+  const log = stashesOf(repository, state);
+  const lines = log ? content(repository, ['cat-file', 'blob', log]).split('\n') : [];
+  return new Map(
+    lines.flatMap((line) => {
+      const [, commit, title] = /^\S+ (\S+) [^\t]*\t(.*)$/.exec(line) ?? [];
+      return commit && title ? [[commit, title.slice(0, MOST_TITLE)]] : [];
+    }),
+  );
 }
 
 /** Branches with commits of the task that HEAD does not have. Beside a worktree, others move branches that exist. */

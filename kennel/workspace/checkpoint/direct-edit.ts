@@ -25,7 +25,7 @@ import { nextPlace, readRef, refOf, type State, storeState } from './record.ts';
 
 const AUTHOR: Author = { name: 'Fetch', email: 'fetch@localhost' };
 
-/** The file as it is, and the text that it gets; null when it goes. */
+/** The file as it is, and the content that it gets; null when it goes. */
 interface Edited {
   path: string;
   from: Entry | null;
@@ -46,7 +46,7 @@ export function keepEdit(place: Place, edit: DirectEdit | undefined): Keep | und
   };
 }
 
-function storeEdit(repository: Repository, edit: DirectEdit, path: string, after: string | null): string | null {
+function storeEdit(repository: Repository, edit: DirectEdit, path: string, after: Buffer | null): string | null {
   const stats = lstatSync(onDisk(repository.root, path), { throwIfNoEntry: false });
   const apart = isApart(repository, path);
   if (stats && stats.size > (apart ? LIMITS.otherBytes : LIMITS.keptFileBytes))
@@ -59,7 +59,7 @@ function storeEdit(repository: Repository, edit: DirectEdit, path: string, after
     return `${shown(utf8(path))} could not be read: undo cannot bring it back.`;
   }
   const mode = from && from.mode !== '120000' ? from.mode : '100644';
-  const to = after === null ? null : { mode, oid: blob(repository, Buffer.from(after)) };
+  const to = after === null ? null : { mode, oid: blob(repository, after) };
   storeStates(repository, edit, { path, from, to }, apart);
   tidy(repository);
   return null;

@@ -158,6 +158,12 @@ export function progressChanges(repository: Repository, after: Stored, before: S
   return again || changes.some(({ path, from, to }) => BEGUN.test(path) && from === null && to !== null) ? changes : [];
 }
 
+/** Whether a merge, rebase or the like was in progress in a state. */
+export function wasInProgress(repository: Repository, state: Stored): boolean {
+  const tree = extraOf(repository, state.extra, 'git');
+  return tree !== null && [...entriesOf(repository, tree).keys()].some((path) => BEGUN.test(plainPath(path)));
+}
+
 /** The index file of a state, as it is stored, and its marks; null when there was none, or it cannot be read. */
 export function storedIndex(repository: Repository, state: Stored): { oid: string; marks: string } | null {
   const oid = extraOf(repository, state.extra, 'index');

@@ -42,7 +42,7 @@ export function featureOf(name: string, options: unknown): { asked: Asked[]; pac
   if (APT.test(name))
     return {
       asked: [],
-      packages: String(given.packages ?? '')
+      packages: wordOf(given.packages ?? '')
         .split(/[\s,]+/)
         .filter(Boolean),
     };
@@ -83,6 +83,9 @@ export const isEmpty = (node: Node): boolean =>
   node.value === '' ||
   ((node.type === 'array' || node.type === 'object') && (node.children ?? []).length === 0);
 
+/** Objects of `jsonc-parser` have no text of their own. */
+const wordOf = (value: unknown): string => (typeof value === 'object' ? JSON.stringify(value) : String(value));
+
 /** Shell lines of a lifecycle command: a text, a list of words, or an object of either. */
 export function commands(value: unknown): string[] {
   if (typeof value === 'string') return value.trim() ? [value.slice(0, 4_000)] : [];
@@ -91,7 +94,7 @@ export function commands(value: unknown): string[] {
       ? [
           value
             .slice(0, 200)
-            .map((word) => `'${String(word).replaceAll("'", `'\\''`)}'`)
+            .map((word) => `'${wordOf(word).replaceAll("'", `'\\''`)}'`)
             .join(' '),
         ]
       : [];

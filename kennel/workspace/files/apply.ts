@@ -215,11 +215,11 @@ function removeEntry(repository: Repository, path: string): void {
   }
 }
 
-/** Replaces a file by a new text in one step, and keeps its permissions. */
-export function replaceFile(absolute: string, text: string, mode: number): void {
+/** Replaces the content of a file in one step, and keeps its permissions. */
+export function replaceFile(absolute: string, bytes: Buffer, mode: number): void {
   const fresh = `${absolute}.fetch-${process.pid}`;
   try {
-    writeFileSync(fresh, text, { flag: 'wx', mode });
+    writeFileSync(fresh, bytes, { flag: 'wx', mode });
     chmodSync(fresh, mode);
     renameSync(fresh, absolute);
   } catch (error) {

@@ -9,10 +9,10 @@ import { Refusal } from '../refusal.ts';
 import { replaceFile } from './apply.ts';
 import { isGitName, nearest, shown } from './names.ts';
 import { existing, linkInside, writable } from './paths.ts';
-import { readText, sized } from './text.ts';
+import { readEncoded, readText, sized, type Text, utf8Bytes } from './text.ts';
 
 /** Keeps for undo what is about to be done to a file, before it is done. Returns why it could not be kept. */
-export type Keep = (absolute: string, after: string | null) => string | null;
+export type Keep = (absolute: string, after: Buffer | null) => string | null;
 
 const KEEP_NOTHING: Keep = () => null;
 
@@ -27,9 +27,7 @@ export function write(
   const target = writable(root, path);
   if (target.stats?.isDirectory()) throw new Refusal(`${shown(path)} is a folder.`);
   if (target.stats && !target.stats.isFile()) throw new Refusal(`${shown(path)} is not a regular file.`);
-  if (Buffer.byteLength(text) > LIMITS.editBytes)
-    throw new Refusal(`The content is too large (at most ${sized(LIMITS.editBytes)}).`);
-  const before = target.stats ? readText(target.absolute, path, LIMITS.editBytes) : null;
+  const before = target.stats ? readEncoded(target.absolute, path, LIMITS.editBytes) : null;
   return put(target.absolute, target.path, before, text, target.stats?.mode ?? null, preview, keep);
 }
 
@@ -46,7 +44,8 @@ export function edit(
   if (find === '') throw new Refusal('The text to find is empty.');
   const target = existing(root, path);
   if (target.stats.isDirectory()) throw new Refusal(`${shown(path)} is a folder.`);
-  const before = readText(target.absolute, path, LIMITS.editBytes);
+  const file = readEncoded(target.absolute, path, LIMITS.editBytes);
+  const before = file.text;
   let [wanted, put_] = [find, replace];
   let count = occurrences(before, wanted);
   if (count === 0 && before.includes('\r\n') && !find.includes('\r')) {
@@ -60,7 +59,7 @@ export function edit(
       `The text occurs ${count} times in ${shown(path)} (lines ${linesOf(before, wanted).join(', ')}). Give more of what is around it, or replace all.`,
     );
   }
-  return put(target.absolute, target.path, before, before.split(wanted).join(put_), target.stats.mode, preview, keep);
+  return put(target.absolute, target.path, file, before.split(wanted).join(put_), target.stats.mode, preview, keep);
 }
 
 const occurrences = (text: string, find: string): number => text.split(find).length - 1;
@@ -146,12 +145,16 @@ function unifiedDiff(
 function put(
   absolute: string,
   path: string,
-  before: string | null,
+  file: Text | null,
   after: string,
   mode: number | null,
   preview: boolean,
   keep: Keep,
 ): WorkspaceAnswer {
+  const before = file?.text ?? null;
+  const bytes = (file?.encode ?? utf8Bytes)(after);
+  if (bytes.length > LIMITS.editBytes)
+    throw new Refusal(`The content is too large (at most ${sized(LIMITS.editBytes)}).`);
   if (before === after)
     return {
       ok: true,
@@ -162,12 +165,12 @@ function put(
   const change = unifiedDiff(path, before, after);
   const data: FileChanged = { path, ...change };
   if (preview) return { ok: true, output: change.diff, data: { ...data } };
-  const unkept = keep(absolute, after);
+  const unkept = keep(absolute, bytes);
   try {
     if (mode === null) {
       mkdirSync(dirname(absolute), { recursive: true });
-      writeFileSync(absolute, after, { flag: 'wx' });
-    } else replaceFile(absolute, after, mode & 0o777);
+      writeFileSync(absolute, bytes, { flag: 'wx' });
+    } else replaceFile(absolute, bytes, mode & 0o777);
   } catch (error) {
     throw refused(error, path);
   }

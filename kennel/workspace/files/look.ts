@@ -5,7 +5,7 @@ import { bounded, LIMITS } from '../limits.ts';
 import { Refusal } from '../refusal.ts';
 import { isGitName, shown } from './names.ts';
 import { existing } from './paths.ts';
-import { openFile, readBytes, refuseBinary, sized } from './text.ts';
+import { openFile, readBytes, refuseBinary, sized, startOf, utf16Of } from './text.ts';
 
 /** Entries of a folder and its subfolders, folders first, without git's own files and the content of `node_modules`. */
 export function list(root: string, path: string, depth: number, limit: number): WorkspaceAnswer {
@@ -77,7 +77,7 @@ export function read(root: string, path: string, from: number, count: number): W
   const file = openFile(found.absolute, path);
   try {
     const size = fstatSync(file).size;
-    const wide = utf16Of(file);
+    const wide = utf16Of(startOf(file));
     const taken = wide
       ? takeWide(new TextDecoder(wide).decode(readBytes(found.absolute, path, LIMITS.readBytes, '')), first, last)
       : takeLines(file, path, size, first, last);
@@ -97,9 +97,10 @@ export function read(root: string, path: string, from: number, count: number): W
     const numbered = taken.lines.map((line, index) => `${String(first + index).padStart(width)}  ${line}`).join('\n');
     const end = first + taken.lines.length - 1;
     const more = taken.complete ? '' : `\n… more lines follow after line ${end} (${sized(size)} in all)`;
+    const lost = numbered.includes(LOST) ? `\n… ${LOST} stands for what is not UTF-8 in this file` : '';
     return {
       ok: true,
-      output: bounded(numbered) + more,
+      output: bounded(numbered) + more + lost,
       data: { path: found.path, from: first, lines: taken.lines.length, size, complete: taken.complete },
     };
   } finally {
@@ -107,33 +108,13 @@ export function read(root: string, path: string, from: number, count: number): W
   }
 }
 
+/** What a decoder puts in place of bytes that are no character. */
+const LOST = '\ufffd';
+
 interface Taken {
   lines: string[];
   seen: number;
   complete: boolean;
-}
-
-/** The encoding of a UTF-16 file, which programs on Windows write, also without a mark; null for others. */
-function utf16Of(file: number): 'utf-16le' | 'utf-16be' | null {
-  const start = Buffer.alloc(8_192);
-  const bytes = start.subarray(0, readSync(file, start, 0, start.length, 0));
-  const begins = bytes.toString('hex', 0, 2);
-  if (begins === 'fffe') return 'utf-16le';
-  if (begins === 'feff') return 'utf-16be';
-  if (bytes.length % 2 !== 0 || !bytes.includes(0)) return null;
-  const [little, big] = [plainCharsIn(bytes, 'utf-16le'), plainCharsIn(bytes, 'utf-16be')];
-  return little === big ? null : little > big ? 'utf-16le' : 'utf-16be';
-}
-
-/** How many ASCII characters these bytes are in an encoding; 0 where they are no text in it. */
-function plainCharsIn(bytes: Buffer, encoding: string): number {
-  try {
-    const text = new TextDecoder(encoding, { fatal: true }).decode(bytes, { stream: true });
-    const strange = /[\0-\x08\x0e-\x1f\x7f-\x9f\p{Cn}\p{Co}]/u;
-    return strange.test(text) ? 0 : (text.match(/[\t-\r -~]/g)?.length ?? 0);
-  } catch {
-    return 0;
-  }
 }
 
 /** The same as `takeLines`, of a text that is in memory. */

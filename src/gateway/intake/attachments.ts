@@ -3,6 +3,7 @@ import type { Logger } from 'pino';
 import { isPdf, pdfText } from '../../adapters/pdf/pdf.ts';
 import { pictureFor } from '../../adapters/pictures.ts';
 import { SpeechError, type Transcriber, transcribe, transcribers } from '../../adapters/speech.ts';
+import { decodePage } from '../../adapters/web/page-encoding.ts';
 import type { Config } from '../../config.ts';
 import type { FileKind } from '../../domain/text/files.ts';
 import type { Told } from '../../domain/texts/say.ts';
@@ -15,7 +16,7 @@ const TEXT_CHARS = 200_000;
 
 /** The text of a document: of a PDF, or of a file that is text; null for everything else. */
 export async function documentText(data: Buffer, signal: AbortSignal): Promise<string | null> {
-  if (!isPdf(data)) return textFor(data);
+  if (!isPdf(data)) return textFor(data) ?? (await olderTextFor(data));
   const text = await pdfText(data, signal);
   return text && sanitiseText(text, TEXT_CHARS);
 }
@@ -38,6 +39,19 @@ function wideTextFor(data: Buffer): string | null {
     .filter((each) => !strange.test(each) && plainChars(each) > 0)
     .sort((one, other) => plainChars(other) - plainChars(one));
   return text === undefined ? null : sanitiseText(text, TEXT_CHARS);
+}
+
+/** Control characters that no text has. */
+const NO_TEXT = /[\0-\x08\x0e-\x1a\x1c-\x1f\x7f]/;
+/** Fewer bytes are no evidence of an encoding. */
+const EVIDENCE = 8;
+
+/** Text in an encoding of before Unicode, as spreadsheets still write; null for bytes that are no text. */
+async function olderTextFor(data: Buffer): Promise<string | null> {
+  if (data.length < EVIDENCE || data.length > TEXT_BYTES || NO_TEXT.test(data.toString('latin1'))) return null;
+  const start = data.subarray(0, 2 * TEXT_CHARS);
+  const text = await decodePage(start, 'text/plain', start.length < data.length);
+  return text.includes('\ufffd') ? null : sanitiseText(text, TEXT_CHARS);
 }
 
 const plainChars = (text: string): number => text.match(/[\t-\r -~]/g)?.length ?? 0;

@@ -594,6 +594,63 @@ test.each([
   }
 });
 
+test('what a task put aside in a stash is named, also beside older ones, and so is a stash that it removed', () => {
+  const w = keep(Workspace.repository({ 'a.txt': 'one\n' }));
+  for (const title of ['mine', 'mine, too']) w.script(`echo ${title} > a.txt; git stash push -qm '${title}'`);
+  w.checkpoint('t1');
+  w.script('echo agent > a.txt; git stash push -qm "half done ü"; git stash drop -q stash@{2}');
+  const { note } = w.conclude('t1');
+  expect(note).toBe(
+    'The task put changes aside: On main: half done ü. "git stash pop" brings them back, and "undo" removes them. ' +
+      'The task removed what was put aside before: On main: mine; "undo" brings it back.',
+  );
+  expect(w.undo().ok).toBe(true);
+  expect(w.git('stash', 'list', '--format=%gs').split('\n')).toEqual(['On main: mine, too', 'On main: mine']);
+});
+
+test.each([
+  ['git branch -f side main', 'The task moved side away from earlier commits; "undo" brings them back.'],
+  ['git tag -f v1 main', 'The task moved v1 away from earlier commits; "undo" brings them back.'],
+  ['git rm -q --cached a.txt', 'The task changed what is staged of a.txt; "undo" takes that back.'],
+  ['git add new.txt', 'The task changed what is staged of new.txt; "undo" takes that back.'],
+  ['git tag v2', 'The task made the tag v2.'],
+  ['git bisect start -q; git bisect bad', 'The task left a bisect unfinished: finish or abort it before "undo".'],
+  [
+    'git switch -q side; echo more > s.txt; git commit -qam More; git tag -f v1; git switch -q main',
+    'The task also committed to side, which is not checked out; look there for its work.',
+  ],
+])('what a task did with git alone is told: %s', (agent, note) => {
+  const w = keep(Workspace.repository({ 'a.txt': 'one\n' }));
+  w.script('git switch -qc side; echo s > s.txt; git add -A; git commit -qm Side; git tag v1; git switch -q main');
+  w.write({ 'new.txt': 'new\n' });
+  const status = w.git('status', '--porcelain');
+  w.checkpoint('t1');
+  w.script(agent);
+  expect(w.conclude('t1').note).toBe(note);
+  if (note.includes('takes that back')) expect([w.undo().ok, w.git('status', '--porcelain')]).toEqual([true, status]);
+});
+
+test('a bisect of the person that was there before a task is not told as the task', () => {
+  const w = keep(Workspace.repository({ 'a.txt': 'one\n' }));
+  w.script('git bisect start -q; git bisect bad');
+  w.checkpoint('t1');
+  w.script('echo two > a.txt');
+  const { note } = w.conclude('t1');
+  expect(note).toContain('a bisect is in progress');
+  expect(note).not.toContain('unfinished');
+});
+
+test('a stash that the person makes beside a task in a worktree is not told as the task', () => {
+  const w = keep(Workspace.repository({ 'a.txt': 'one\n' }));
+  w.ok({ op: 'worktree', action: 'add', key: 't1', author });
+  w.checkpoint('t1', 't1');
+  w.script('echo person > a.txt; git stash -q');
+  w.script('cd .git/fetch-worktrees/t1; echo agent > a.txt; git stash -q');
+  const { note } = w.conclude('t1', { worktree: 't1' });
+  expect(note).toMatch(/^The task put changes aside: WIP on fetch\/t1: \w+ First\. "git stash pop"/);
+  expect(note).not.toContain('WIP on main');
+});
+
 test('what tools have generated stays out of the commit and is named, unless the project has files of its own there', () => {
   const w = keep(
     Workspace.repository({ 'package.json': '{}\n', 'docs/dist/kept.js': 'kept\n', 'docs/package.json': '{}\n' }),

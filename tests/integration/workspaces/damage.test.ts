@@ -106,7 +106,7 @@ const HARM: Record<string, { by: (w: Workspace) => void; says: RegExp }> = {
       w.git('tag', '-d', 'v1');
       w.git('stash', 'drop', '-q');
     },
-    says: /deleted refs\/heads\/side, refs\/stash, refs\/tags\/v1/,
+    says: /deleted refs\/heads\/side, refs\/tags\/v1;.* removed what was put aside before: WIP on main/,
   },
   'writes the history again and lets git forget the old one': {
     by: (w) => {

@@ -52,6 +52,58 @@ test('reads the lines of a UTF-16 file, which programs on Windows write', () => 
   }
 });
 
+test('a UTF-16 file is edited and written in its own encoding, with its mark, and undo has its bytes', () => {
+  const bytesOf = (text: string, { mark, big }: { mark: boolean; big: boolean }): Buffer => {
+    const little = Buffer.from((mark ? '\ufeff' : '') + text, 'utf16le');
+    return big ? little.swap16() : little;
+  };
+  const before = 'first\r\nzweite Zeile: ü\r\nlast line without much\r\n';
+  for (const mark of [true, false])
+    for (const big of [true, false]) {
+      const form = { mark, big };
+      const path = `notes ${mark} ${big}.txt`;
+      w.write({ [path]: bytesOf(before, form) });
+      const key = `edit-${mark}-${big}`;
+      const edited = w.ok({
+        op: 'edit',
+        path,
+        find: 'first\nzweite',
+        replace: 'eins\nзвонок 🙂',
+        all: false,
+        edit: { key, turn: key },
+      });
+      expect(edited.output, path).toBe(`Changed ${path} (+2 −2).`);
+      const after = before.replace('first\r\nzweite', 'eins\r\nзвонок 🙂');
+      expect(w.bytes(path).equals(bytesOf(after, form)), path).toBe(true);
+      w.undo();
+      expect(w.bytes(path).equals(bytesOf(before, form)), path).toBe(true);
+      w.ok({ op: 'write', path, content: 'all new, äöü\n' });
+      expect(w.bytes(path).equals(bytesOf('all new, äöü\n', form)), path).toBe(true);
+    }
+});
+
+test('a UTF-8 file keeps the mark that it begins with, when it is edited and when it is replaced', () => {
+  for (const content of ['new: ü\n', '\ufeffnew: ü\n']) {
+    w.write({ 'marked.ps1': '\ufeffold: ä\n' });
+    w.ok({ op: 'edit', path: 'marked.ps1', find: 'old', replace: 'older', all: false });
+    expect(w.read('marked.ps1')).toBe('\ufeffolder: ä\n');
+    w.ok({ op: 'write', path: 'marked.ps1', content });
+    expect(w.read('marked.ps1')).toBe('\ufeffnew: ü\n');
+  }
+});
+
+test('a file that only begins like UTF-16 is not edited, because bytes of it would be lost', () => {
+  const odd = Buffer.concat([Buffer.from('\ufefftext text', 'utf16le'), Buffer.from([65])]);
+  const halves = Buffer.concat([Buffer.from('\ufefftext', 'utf16le'), Buffer.from([0x00, 0xd8, 0x41, 0x00])]);
+  const utf32 = Buffer.from([0xff, 0xfe, 0, 0, 0x74, 0, 0, 0, 0x65, 0, 0, 0]);
+  for (const bytes of [odd, halves, utf32]) {
+    w.write({ 'x.txt': bytes });
+    expect(w.ask({ op: 'edit', path: 'x.txt', find: 'te', replace: 'x', all: true }).ok).toBe(false);
+    expect(w.ask({ op: 'write', path: 'x.txt', content: 'x' }).ok).toBe(false);
+    expect(w.bytes('x.txt').equals(bytes)).toBe(true);
+  }
+});
+
 test('reads lines with their numbers, and refuses what is binary or not there with the nearest name', () => {
   expect(w.ok({ op: 'read', path: 'src/main.ts', from: 2, lines: 2 }).output).toBe(
     '2  two\n3  three\n… more lines follow after line 3 (18 bytes in all)',
@@ -115,6 +167,9 @@ test('edits text that occurs once, names the lines where it occurs more often, a
   w.ok({ op: 'edit', path: 'dos.txt', find: 'a\nb', replace: 'c\nd', all: false });
   expect(w.read('dos.txt')).toBe('c\r\nd\r\n');
   writeFileSync(join(w.root, 'latin1.txt'), Buffer.from([0xe4, 0x0a]));
+  expect(w.ok({ op: 'read', path: 'latin1.txt', from: 1, lines: 1 }).output).toBe(
+    '1  \ufffd\n… \ufffd stands for what is not UTF-8 in this file',
+  );
   expect(w.ask({ op: 'edit', path: 'latin1.txt', find: '\n', replace: 'x', all: false }).output).toContain('not UTF-8');
 });
 

@@ -161,6 +161,10 @@ export class Workspace {
     }
   }
 
+  bytes(path: string): Buffer {
+    return readFileSync(join(this.root, path));
+  }
+
   read(path: string): string {
     return readFileSync(join(this.root, path), 'utf8');
   }

@@ -35,6 +35,7 @@ test.each([
   ['0 9 * * fri#L', '0 9 * * FRI#L'],
   // what is stored stays a schedule when its time is over
   ['@at 2020-01-01T00:00:00', '@at 2020-01-01T00:00:00'],
+  ['2099-12-31T23:59', '@at 2099-12-31T23:59:00'],
 ])('%s is a schedule', (text, schedule) => {
   expect(parse(text)).toEqual({ ok: true, schedule });
 });
@@ -66,6 +67,8 @@ test.each([
   ['2026-11-21T09:30+02:00', /local time alone/],
   ['2026-02-30T09:00', /not a date/],
   ['2026-13-01T09:00', /not a date/],
+  ['2100-01-01T00:00', /too far away: the last year of a schedule is 2099/],
+  ['@at 9999-12-31T23:59:59', /too far away/],
   ['2026-11-21T25:00', /not a date/],
 ])('%s is refused with a reason', (text, reason) => {
   expect(parse(text)).toEqual({ ok: false, error: expect.stringMatching(reason) });

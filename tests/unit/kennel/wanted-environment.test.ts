@@ -1,18 +1,20 @@
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
+import fc from 'fast-check';
 import { afterEach, describe, expect, it } from 'vitest';
 import { environment } from '../../../kennel/workspace/environment/find.ts';
 import { profile } from '../../../kennel/workspace/project/profile.ts';
 import { Environments } from '../../../src/adapters/kennel/environment/environments.ts';
 import { checkedEnvironment } from '../../../src/adapters/kennel/environment/found.ts';
+import { holds } from '../../support/property.ts';
 
 const made: string[] = [];
 afterEach(() => {
   for (const folder of made.splice(0)) rmSync(folder, { recursive: true, force: true });
 });
 
-function place(files: Record<string, string>) {
+function place(files: Record<string, string | Buffer>) {
   const root = mkdtempSync(join(tmpdir(), 'fetch-wanted-'));
   made.push(root);
   for (const [path, text] of Object.entries(files)) {
@@ -21,9 +23,9 @@ function place(files: Record<string, string>) {
   }
   return { root, workspace: root, worktree: null, side: join(root, 'none') };
 }
-const found = (files: Record<string, string>) => checkedEnvironment(environment(place(files)).data);
-const languages = (files: Record<string, string>) => found(files).languages.map(({ language }) => language);
-const kind = (files: Record<string, string>) => profile(place(files)).data;
+const found = (files: Record<string, string | Buffer>) => checkedEnvironment(environment(place(files)).data);
+const languages = (files: Record<string, string | Buffer>) => found(files).languages.map(({ language }) => language);
+const kind = (files: Record<string, string | Buffer>) => profile(place(files)).data;
 
 describe('package managers that a project names', () => {
   const large = 'x'.repeat(300_000);
@@ -57,6 +59,25 @@ describe('package managers that a project names', () => {
     const { managers: named } = found(files);
     expect(named.map(({ name, version }) => (version ? `${name} ${version}` : name))).toEqual(managers);
     expect(languages(files)).toEqual(wanted);
+  });
+
+  it.each<[string, (text: string) => string | Buffer]>([
+    ['UTF-8 with a mark', (text) => `\ufeff${text}`],
+    ['UTF-16, as PowerShell writes', (text) => Buffer.from(`\ufeff${text}`, 'utf16le')],
+  ])('files in %s', (_, as) => {
+    const { managers, languages: wanted } = found({
+      'package.json': as('{"packageManager":"pnpm@9.1.0"}'),
+      '.nvmrc': as('20\r\n'),
+      '.tool-versions': as('poetry 1.8.3\r\n'),
+      '.python-version': as('3.12\r\n'),
+    });
+    expect(managers.map(({ name, version }) => `${name} ${version}`)).toEqual(['pnpm 9.1.0', 'poetry 1.8.3']);
+    expect(wanted).toMatchObject([
+      { language: 'node', version: '20' },
+      { language: 'python', version: '3.12' },
+    ]);
+    expect(kind({ 'package.json': as('{"scripts":{"test":"node --test"}}') })).toMatchObject({ test: ['npm', 'test'] });
+    expect(kind({ 'requirements.txt': as('flask==3.0\n'), 'test_x.py': 'x' })).toMatchObject({ language: 'Python' });
   });
 
   it('autotools, with what the macros of configure.ac name', () => {
@@ -112,6 +133,21 @@ describe('a devcontainer', () => {
       expect(checkedEnvironment(environment(at).data).languages).toMatchObject([{ language: 'go' }]);
     },
   );
+
+  it('is read whatever stands in it', () => {
+    const name = 'ghcr.io/rocker-org/devcontainer-features/apt-packages:1';
+    const anything = fc.jsonValue({ maxDepth: 3 });
+    const file = fc.record(
+      { image: anything, build: anything, containerEnv: anything, postCreateCommand: anything, features: anything },
+      { requiredKeys: [] },
+    );
+    holds(
+      fc.property(fc.oneof(file, anything), (content) => {
+        expect(found({ [AT]: JSON.stringify(content) }).files).toEqual([AT]);
+      }),
+      { examples: [[{ postCreateCommand: ['npm', {}, ['ci']] }], [{ features: { [name]: { packages: {} } } }]] },
+    );
+  });
 
   it('whose image cannot be had falls back to what a no gives, and that to one without package managers', async () => {
     const at = place({ [AT]: '{"image":"nowhere.invalid/x"}', 'requirements.txt': 'x\n', 'poetry.lock': '' });

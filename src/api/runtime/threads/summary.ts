@@ -18,7 +18,7 @@ const threadSummary = z
     model: z.string(),
     mode: z.string(),
     workspace: z.string().describe('Folder of the active workspace, else the one that the thread was made with'),
-    branch: z.string().nullable().describe('Of that folder, as head and dirty, when a tool last looked'),
+    branch: z.string().nullable().describe('Of that folder, as head and dirty, when it was last looked at'),
     head: z.string().nullable(),
     dirty: z.boolean(),
     archived: z.boolean(),

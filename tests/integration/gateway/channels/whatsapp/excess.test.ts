@@ -103,6 +103,12 @@ describe('files on WhatsApp', () => {
       await shown(Max, 'no longer on WhatsApp');
       await send({ image, caption: 'see below' }, (id) => faults.expireMedia(id));
       await until('the text is answered all the same', () => asked('see below')[0], 60_000);
+      // a phone that is off is asked for half a minute
+      faults.reupload = 'silent';
+      await send({ image, caption: 'asked for' }, (id) => faults.expireMedia(id));
+      await Max.send('meanwhile');
+      const { user } = await until('what comes after it does not wait for it', () => asked('meanwhile')[0], 20_000);
+      expect(user).not.toContain('asked for');
       faults.reupload = 'again';
       await send({ image, caption: 'uploaded again' }, (id) => faults.expireMedia(id));
       expect((await until('the model is asked', () => asked('uploaded again')[0], 60_000)).user).toContain('[picture');

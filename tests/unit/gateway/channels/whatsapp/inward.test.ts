@@ -8,7 +8,7 @@ import { createLimiter } from '../../../../../src/gateway/channels/shared/rate-l
 import { peopleOf, type Self, verdictOn } from '../../../../../src/gateway/channels/whatsapp/inbound/admit.ts';
 import { decodeRow, type Incoming, openedEdit } from '../../../../../src/gateway/channels/whatsapp/inbound/decode.ts';
 import { mediaProblemText } from '../../../../../src/gateway/channels/whatsapp/inbound/download.ts';
-import { textFor } from '../../../../../src/gateway/intake/attachments.ts';
+import { documentText, textFor } from '../../../../../src/gateway/intake/attachments.ts';
 import { sanitiseName, sanitiseText, TEXT_LIMIT } from '../../../../../src/gateway/intake/sanitise.ts';
 import type { NewReceived } from '../../../../../src/store/whatsapp/inbox.ts';
 import { holds } from '../../../../support/property.ts';
@@ -432,6 +432,24 @@ describe('what a text is cleaned of', () => {
     expect(textFor(Buffer.from('a,b\0c,d'))).toBeNull();
     expect(textFor(Buffer.from([0x25, 0x50, 0x44, 0x46, 0, 1]))).toBeNull();
     expect(textFor(Buffer.from([0xc3, 0x28]))).toBeNull();
+  });
+
+  it('reads a document in the encoding of an older program, and none that only has such bytes', async () => {
+    const { signal } = new AbortController();
+    const western = 'Name;Größe;Straße\nJörg Müller;12;Königsallee 5\n';
+    expect(await documentText(Buffer.from(western, 'latin1'), signal)).toBe(western);
+    const long = Buffer.from(western.repeat(20_000), 'latin1');
+    expect(await documentText(long, signal)).toContain(western.repeat(100));
+    const cyrillic = 'Привет, мир; имя и сумма\n';
+    // Windows-1251 has its letters where Unicode has them, 848 places lower
+    const bytesOf = (char: string): number => char.charCodeAt(0) - (char < 'А' ? 0 : 848);
+    expect(await documentText(Buffer.from(Array.from(cyrillic, bytesOf)), signal)).toBe(cyrillic);
+    for (const bytes of [
+      Buffer.from([0xc3, 0x28]),
+      Buffer.from([0xff, 0xd8, 0xff, 0xe0, 0x10, 0x4a, 0x46, 0x49, 0x46, 1, 1]),
+      Buffer.from(Array.from({ length: 256 }, (_, at) => 255 - at)),
+    ])
+      expect(await documentText(bytes, signal)).toBeNull();
   });
 });
 
