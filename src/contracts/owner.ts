@@ -18,6 +18,8 @@ export interface OwnerNow {
   waiting: OwnerQuestion[];
   /** the latest first */
   running: OwnerRunning[];
+  /** pull requests until they are merged or closed, the newest first */
+  watched: OwnerWatched[];
   /** the latest first, at most 20 of 30 days; each until it is marked as seen, or its person has written again */
   failed: OwnerFailed[];
   /** how many questions are open, also those beyond the 100 that are listed */
@@ -80,6 +82,18 @@ export interface OwnerRunning {
   until: string | null;
   cost_usd: number;
   actions: OwnerAction[];
+}
+
+export interface OwnerWatched {
+  id: string;
+  chat: OwnerChat;
+  /** `#12 "Add a login"`, or the project where it has no number yet */
+  title: string;
+  /** its page; null: not made yet */
+  url: string | null;
+  /** how far it is and what it waits for, such as "waits for a review" */
+  doing: string;
+  since: string;
 }
 
 export interface OwnerFailed {

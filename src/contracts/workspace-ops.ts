@@ -58,9 +58,9 @@ export type WorkspaceOp = { worktree?: string } /** entries of a folder, folders
    * of the workspace as it was before the task, beside its checkpoints, for `KennelCommand.base`; its data are
    * `{ test: string[] | null }`, the test command of that state. `copy` makes the copy of the files as they are now.
    * `now`: between two runs of a task that has not ended, whose files are compared as they are now. `give` takes
-   * installed packages from a copy into a workspace that has none
+   * installed packages from a copy into a workspace that has none. `line`: the command of a person that tests it
    */
-  | { op: 'base'; action: 'look' | 'make' | 'copy' | 'give' | 'remove'; key: string; now?: true }
+  | { op: 'base'; action: 'look' | 'make' | 'copy' | 'give' | 'remove'; key: string; now?: true; line?: string }
   /**
    * the commit that is checked out, without anything else that lies in the folder; its data are a `HeadLook`. `copy`
    * also makes a copy of it for `KennelCommand.base`, which `base` removes. `since`: a commit to count from
@@ -135,9 +135,13 @@ export interface Profile {
   test: string[] | null;
   /** argv of the command that starts it, as far as known; missing in profiles of the version before */
   run?: string[] | null;
-  /** argv of the commands that install its packages, build it and lint it; missing in profiles of the version before */
+  /**
+   * argv of the commands that install its packages, build it, check its types and lint it; missing in profiles of the
+   * version before
+   */
   install?: string[] | null;
   build?: string[] | null;
+  types?: string[] | null;
   lint?: string[] | null;
   git: {
     /** null: detached */
@@ -243,7 +247,18 @@ export interface TestEdits {
   weakened: Array<{ path: string; tests: [number, number]; checks: [number, number]; skips: [number, number] }>;
   /** changed files that say which tests are run, for example settings of a test runner */
   settings: string[];
+  /** commands that check the project, by the file that names them, which are not as before; null: gone */
+  scripts?: Array<{ path: string; part: CheckedBy; was: string; is: string | null }>;
+  /** files of expected results that lost some of what they said */
+  expected?: string[];
+  /** changed files that can decide how a test ends, whatever it does */
+  hooks?: string[];
+  /** installed packages and programs that were changed by hand */
+  packages?: string[];
 }
+
+/** The parts of a project that checks of a task run. */
+export type CheckedBy = 'test' | 'build' | 'types' | 'lint';
 
 /** `data` of `undo`. */
 export interface Undone {

@@ -70,6 +70,7 @@ export const texts = {
   now: {
     waiting: 'Waiting for you',
     running: 'Running',
+    watched: 'Pull requests',
     failed: 'Failed',
     calm: 'Nothing waits for you.',
     calmMore: 'Questions and approvals of every chat and task appear here.',

@@ -1,25 +1,19 @@
 import { createHash } from 'node:crypto';
 import { lstatSync, mkdirSync, renameSync, rmSync } from 'node:fs';
 import { join, relative } from 'node:path';
-import type {
-  BaseLook,
-  HeadLook,
-  TestEdits,
-  WorkspaceAnswer,
-  WorkspaceOp,
-} from '../../../src/contracts/workspace-ops.ts';
+import type { BaseLook, HeadLook, WorkspaceAnswer, WorkspaceOp } from '../../../src/contracts/workspace-ops.ts';
 import { applyChanges } from '../files/apply.ts';
-import { content, environment, type Repository, tryGit } from '../git/git.ts';
-import { run, utf8 } from '../git/process.ts';
+import { environment, type Repository, tryGit } from '../git/git.ts';
+import { run } from '../git/process.ts';
 import { headOf, isFolder, needRepository, type Place } from '../git/repository.ts';
-import { type Change, diffTrees, type Entry, emptyTree, entriesOf, isFile, treeOf } from '../git/trees.ts';
+import { diffTrees, emptyTree, entriesOf, treeOf } from '../git/trees.ts';
 import { LIMITS } from '../limits.ts';
 import { projectOf, testCommand } from '../project/profile.ts';
 import { Refusal } from '../refusal.ts';
-import { otherChanges } from './besides.ts';
 import { checkKey, repositoryOf } from './checkpoint.ts';
 import { snapshotAfter } from './conclude.ts';
-import { factsOf, readState, type Stored } from './record.ts';
+import { readState } from './record.ts';
+import { testEdits } from './test-edits.ts';
 
 type Asked = Omit<Extract<WorkspaceOp, { op: 'base' }>, 'op' | 'worktree'>;
 
@@ -27,7 +21,7 @@ type Asked = Omit<Extract<WorkspaceOp, { op: 'base' }>, 'op' | 'worktree'>;
  * The state before a task that has ended, to compare with: what became of its tests, and a copy of the workspace in
  * which the files are as they were. The copy has the packages that are there now, and lies where no agent sees it.
  */
-export function base(place: Place, { action, key, now }: Asked): WorkspaceAnswer {
+export function base(place: Place, { action, key, now, line }: Asked): WorkspaceAnswer {
   checkKey(key);
   const folder = join(place.side, `base-${key}`);
   if (action === 'remove') {
@@ -44,12 +38,10 @@ export function base(place: Place, { action, key, now }: Asked): WorkspaceAnswer
   const after = ended?.tree ?? snapshotAfter(repository, before).tree;
   const changes = diffTrees(repository, before.tree, after);
   if (action === 'look') {
-    const edits = testEdits(repository, changes);
-    const hidden = ended ? hiddenSettings(repository, before, ended) : [];
     const data: BaseLook = {
       before: before.tree,
       after,
-      edits: { ...edits, settings: [...new Set([...edits.settings, ...hidden])] },
+      edits: testEdits(repository, changes, { before, ended, line }),
       ...(now && { test: testCommand(place.root) }),
     };
     return { ok: true, output: 'Compared the tests.', data: { ...data } };
@@ -153,86 +145,4 @@ function program(name: string, args: string[]): string {
   const ran = run(name, args, { env: { ...environment } });
   if (ran.code !== 0) throw new Refusal(`The workspace could not be copied: ${ran.stderr.trim().slice(-300)}`);
   return ran.stdout;
-}
-
-const TESTS =
-  /(?:^|[;{])[ \t]*(?:(?:it|test|specify)(?:\.\w{1,20})*(?:\(| ["'])|(?:async )?def test|func (?:Test|Fuzz)|#\[(?:\w{1,20}::)?test|@(?:Parameterized)?Test\b|public function test)/gm;
-const CHECKS = /\b(?:expect|assert|should|verify)\w*|\bt\.(?:Error|Fatal|Fail)|\brequire\.[A-Z]/g;
-const SKIPS =
-  /\.(?:skip|only|todo|skipIf)\(|\bx(?:it|test|describe)\(|@pytest\.mark\.(?:skip|xfail)|\bpytest\.skip|@(?:unittest\.)?skip|#\[ignore|\bt\.Skip|@(?:Disabled|Ignore)\b|\bpending\(/g;
-/** Names of files that say which tests are run. */
-const SETTINGS =
-  /(?:^|\/)(?:(?:vitest|jest|karma|playwright|cypress|ava)\.(?:config|workspace)\.[cm]?[jt]s|\.mocharc\.\w{2,5}|pytest\.ini|tox\.ini|conftest\.py|phpunit\.xml(?:\.dist)?|\.rspec)$/;
-/** Names of files that programs load before any test, and that no diff shows where they are ignored. */
-const LOADED =
-  /(?:^|\/)(?:\.npmrc|\.yarnrc(?:\.yml)?|\.pnpmfile\.c?js|bunfig\.toml|(?:site|user)customize\.py|\.cargo\/config(?:\.toml)?)$/;
-
-/** Settings of test runners, in files that git does not look at, that a task made or changed. */
-function hiddenSettings(repository: Repository, before: Stored, after: Stored): string[] {
-  const known = new Set(factsOf(repository, before).ignored);
-  const fresh = factsOf(repository, after).ignored.filter((path) => !known.has(path));
-  const changed = otherChanges(repository, before, after).flatMap(({ path, to }) => (to ? [path] : []));
-  const names = [...new Set([...fresh, ...changed])].map(utf8);
-  return names.filter((name) => LOADED.test(name) || SETTINGS.test(name));
-}
-
-interface Counts {
-  tests: number;
-  checks: number;
-  skips: number;
-}
-
-/** Test files of which less is left than there was, and changed settings of test runners. */
-function testEdits(repository: Repository, changes: readonly Change[]): TestEdits {
-  const counted = changes.slice(0, LIMITS.listedFiles).flatMap(({ path, from, to }) => {
-    const [was, is] = [countsOf(repository, from), countsOf(repository, to)];
-    return was.tests + is.tests > 0 ? [{ path: utf8(path), was, is }] : [];
-  });
-  const sum = (of: (each: (typeof counted)[number]) => number) => counted.reduce((total, each) => total + of(each), 0);
-  // tests may move from file to file
-  const fewer = sum(({ was, is }) => is.tests - was.tests) < 0;
-  const weakened = counted.filter(
-    ({ was, is }) => is.skips > was.skips || (is.tests < was.tests ? fewer : was.tests > 0 && is.checks < was.checks),
-  );
-  return {
-    weakened: weakened.map(({ path, was, is }) => ({
-      path,
-      tests: [was.tests, is.tests],
-      checks: [was.checks, is.checks],
-      skips: [was.skips, is.skips],
-    })),
-    settings: changes.flatMap(({ path, from, to }) => {
-      const name = utf8(path);
-      if (LOADED.test(name)) return [name];
-      if (!from) return [];
-      const isSettings =
-        SETTINGS.test(name) ||
-        (/(?:^|\/)package\.json$/.test(name) && testScript(repository, from) !== testScript(repository, to));
-      return isSettings ? [name] : [];
-    }),
-  };
-}
-
-function countsOf(repository: Repository, entry: Entry | null): Counts {
-  const text = textOf(repository, entry);
-  const count = (pattern: RegExp) => text.match(pattern)?.length ?? 0;
-  return { tests: count(TESTS), checks: count(CHECKS), skips: count(SKIPS) };
-}
-
-/** Empty for what is no text, and for what no person has written. */
-function textOf(repository: Repository, entry: Entry | null): string {
-  if (!entry || !isFile(entry)) return '';
-  const size = Number(content(repository, ['cat-file', '-s', entry.oid]));
-  if (!(size <= LIMITS.countedBytes)) return '';
-  const text = utf8(content(repository, ['cat-file', 'blob', entry.oid]));
-  return text.includes('\0') ? '' : text;
-}
-
-function testScript(repository: Repository, entry: Entry | null): string | null {
-  try {
-    const { scripts } = JSON.parse(textOf(repository, entry)) as { scripts?: { test?: unknown } };
-    return typeof scripts?.test === 'string' ? scripts.test : null;
-  } catch {
-    return null;
-  }
 }

@@ -54,7 +54,7 @@ function remoteOf(repository: Parameters<typeof tryGit>[0], branch: string | nul
   return value(`remote.${name}.url`)?.replace(/^([a-z][a-z0-9+.-]*:\/\/)[^@/]*@/i, '$1') ?? null;
 }
 
-type Project = Omit<Profile, 'git' | 'run' | 'install' | 'build' | 'lint'>;
+type Project = Omit<Profile, 'git' | 'run' | 'install' | 'build' | 'types' | 'lint'>;
 
 export const testCommand = (root: string): string[] | null => projectOf(root).test;
 

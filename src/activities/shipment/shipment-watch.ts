@@ -3,9 +3,10 @@ import { cancellationSignal } from '@temporalio/activity';
 import type { Forge } from '../../adapters/forge.ts';
 import { taskWorkflowId } from '../../contracts/ids.ts';
 import type { AgentName } from '../../contracts/kennel.ts';
-import type { BeginPass, Look, Refused, ShipmentWatchActivities } from '../../contracts/shipment.ts';
+import type { BeginPass, Look, Refused, ShipmentWatchActivities, Unseen } from '../../contracts/shipment.ts';
 import type { TaskInput } from '../../contracts/task.ts';
 import { checksOf, failuresKey } from '../../domain/shipping/checks.ts';
+import { waitsFor } from '../../domain/shipping/next.ts';
 import { goalOf, materialOf } from '../../domain/shipping/texts.ts';
 import { chooseAgent } from '../../domain/tasks/agents/agents.ts';
 import { inline } from '../../domain/text/foreign-text.ts';
@@ -21,6 +22,7 @@ import {
   remarksForPass,
   type Shipment,
   setFailedChecks,
+  setWaits,
   taskOfPass,
 } from '../../store/kennel/shipments/shipments.ts';
 import { insertTask, lastNamedAgent } from '../../store/kennel/tasks/tasks.ts';
@@ -35,12 +37,9 @@ type Deps = Pick<ActivityDeps, 'db' | 'config'>;
 export const createShipmentWatch = (deps: Deps): ShipmentWatchActivities => ({
   lookAtShipment: beating(async ({ shipmentId }) => {
     const shipment = await shipmentOf(deps.db, shipmentId);
-    if (!deps.config.GH_TOKEN) return { unseen: 'token', until: null };
-    try {
-      return await look(deps, shipment, forgeOf(deps.config, shipment, cancellationSignal()));
-    } catch (error) {
-      return unseenAt(error);
-    }
+    const found = await lookOrNot(deps, shipment);
+    await setWaits(deps.db, shipment, waitsFor(found, Date.now() - shipment.created_at.getTime()));
+    return found;
   }),
   beginPass: beating(async (input) => await beginPass(deps, await shipmentOf(deps.db, input.shipmentId), input)),
   mergeShipment: beating(async ({ shipmentId, head }) => {
@@ -55,6 +54,15 @@ export const createShipmentWatch = (deps: Deps): ShipmentWatchActivities => ({
     });
   }),
 });
+
+async function lookOrNot(deps: Deps, shipment: Shipment): Promise<Look | Unseen> {
+  if (!deps.config.GH_TOKEN) return { unseen: 'token', until: null };
+  try {
+    return await look(deps, shipment, forgeOf(deps.config, shipment, cancellationSignal()));
+  } catch (error) {
+    return unseenAt(error);
+  }
+}
 
 async function look({ db }: Deps, shipment: Shipment, forge: Forge): Promise<Look> {
   const pull = await forge.look(shipment.number!);

@@ -2,7 +2,7 @@ import { cancellationSignal } from '@temporalio/activity';
 import { LRUCache } from 'lru-cache';
 import type { Profile } from '../../contracts/workspace-ops.ts';
 import { PARTS_BESIDE_TESTS, type PartCheck } from '../../domain/tasks/checks/part-checks.ts';
-import { argvFor, argvOf, lineOf, type ProjectProfile } from '../../domain/tasks/checks/project-profile.ts';
+import { argvFor, argvOf, budgetOf, lineOf, type ProjectProfile } from '../../domain/tasks/checks/project-profile.ts';
 import { suffix } from '../../domain/text/storable.ts';
 import { MINUTE } from '../../domain/time.ts';
 import type { Task } from '../../store/kennel/tasks/tasks.ts';
@@ -14,7 +14,7 @@ import { workspaceOf, worktreeOption } from './task-workspace.ts';
 
 const OUTPUT_BYTES = 1_000_000;
 const KEPT_CHARS = 4_000;
-/** So long a part may run however little the tests have left. */
+/** So long a part may run that was never checked. */
 const LEAST_MS = MINUTE;
 
 /** The newest result of each task: it holds for the same files. */
@@ -26,10 +26,12 @@ export const partsRanOn = (taskId: string, { tree }: TestedState): boolean => ne
 interface Part {
   part: PartCheck['part'];
   argv: string[];
+  /** it may run so long however little the tests have left */
+  usualMs: number;
 }
 
 /**
- * Build and lint after a task, on a copy of its files, and where they fail on the files of before, too. `leftMs`: what
+ * Build, types and lint after a task, on a copy of its files, and where they fail on the files of before, too. `leftMs`: what
  * their tests have left of their time.
  */
 export async function partsAfter(
@@ -71,7 +73,7 @@ async function knownParts({ kennel, config }: KennelDeps, task: Task, profile: P
   return PARTS_BESIDE_TESTS.flatMap((part) => {
     const before = checked?.parts[part]?.command;
     const argv = argvFor(part, found, said) ?? (before === undefined ? null : argvOf(before));
-    return argv ? [{ part, argv }] : [];
+    return argv ? [{ part, argv, usualMs: budgetOf(checked?.parts[part]?.ms, LEAST_MS) }] : [];
   });
 }
 
@@ -86,16 +88,17 @@ const runOnCopy = (
 ): Promise<Map<PartCheck['part'], Ran> | null> =>
   onCopy(deps, task, { action, ...(now && { now }) }, async () => {
     const ran = new Map<PartCheck['part'], Ran>();
-    for (const { part, argv } of parts) ran.set(part, await runPart(deps, task, argv, deadline - performance.now()));
+    for (const { part, argv, usualMs } of parts)
+      ran.set(part, await runPart(deps, task, argv, Math.max(usualMs, deadline - performance.now())));
     return ran;
   });
 
-async function runPart(deps: KennelDeps, task: Task, argv: string[], leftMs: number): Promise<Ran> {
+async function runPart(deps: KennelDeps, task: Task, argv: string[], timeoutMs: number): Promise<Ran> {
   const { stdout, stderr, code, timedOut } = await deps.kennel.command({
     ...placeOf(deps, task, task.id),
     environment: true,
     argv,
-    timeoutMs: Math.round(Math.max(LEAST_MS, leftMs)),
+    timeoutMs: Math.round(timeoutMs),
     maxOutput: OUTPUT_BYTES,
     signal: cancellationSignal(),
   });

@@ -37,7 +37,7 @@ const ranOn = (taskId: string, { tree, environment }: TestedState): boolean => {
   return state?.tree === tree && state.environment === environment;
 };
 
-/** Results of tests, build and lint after a task, compared with those before it. */
+/** Results of tests, build, types and lint after a task, compared with those before it. */
 export async function testsOf(deps: KennelDeps, task: Task, { test, files }: ConcludedChanges): Promise<Tested> {
   if (files.length === 0) return { tests: null };
   const look = await lookAtTests(deps, task);
@@ -126,12 +126,14 @@ async function testsAfter(
 
 /** What the diff says of the tests, and the states that runs are kept by; null when it cannot be read. */
 async function lookAtTests(
-  { kennel, config, log }: KennelDeps,
+  { db, kennel, config, log }: KennelDeps,
   task: Task,
   now: { now?: true } = {},
 ): Promise<{ before: TestedState; after: TestedState; edits: BaseLook['edits']; test: string[] | null } | null> {
   const folder = workspaceOf(config, task);
-  const op = { ...worktreeOption(task), op: 'base', action: 'look', key: task.id, ...now } as const;
+  const { said } = await projectProfile(db, task);
+  const line = said.test === undefined ? {} : { line: said.test };
+  const op = { ...worktreeOption(task), op: 'base', action: 'look', key: task.id, ...now, ...line } as const;
   const looked = await kennel.workspaceOp(folder, op).catch((error) => {
     if (isPassing(error)) throw error;
     return { ok: false, output: (error as Error).message, data: undefined };

@@ -1,4 +1,4 @@
-import type { Look, MergeRule, PassCause, ShipmentMemory } from '../../contracts/shipment.ts';
+import type { Look, MergeRule, PassCause, ShipmentMemory, Unseen } from '../../contracts/shipment.ts';
 import { DAY, HOUR, MINUTE } from '../time.ts';
 
 /** What a shipment does next, by what it has seen and done. It has no clock of its own, and changes nothing. */
@@ -86,6 +86,21 @@ function workOf(look: Look, memory: ShipmentMemory): Next | null {
   if (memory.spentMicroUsd >= memory.allowedMicroUsd)
     return { do: 'ask', about: 'money', key: `money ${memory.passes}`, causes: chosen };
   return { do: 'pass', causes: chosen, key };
+}
+
+/** What a pull request waits for, when nobody works on it. */
+export type WaitsFor = 'checks' | 'held' | 'failed' | 'conflict' | 'review' | 'approved' | 'word' | 'server' | 'token';
+
+/** What a look says that it waits for; null when it is over. `ageMs`: since it was made. */
+export function waitsFor(look: Look | Unseen, ageMs: number): WaitsFor | null {
+  if ('unseen' in look) return look.unseen === 'token' ? 'token' : 'server';
+  const { state, checks, conflicts, review } = look;
+  if (state !== 'open') return null;
+  if (conflicts) return 'conflict';
+  if (checks === 'pending' || (checks === 'none' && ageMs < CHECKS_BEGIN_MS)) return 'checks';
+  if (checks === 'failed' || checks === 'held') return checks;
+  if (review === 'changes requested') return 'review';
+  return review === 'approved' ? 'approved' : 'word';
 }
 
 /** The same work has the same key: the failed checks by their names, a conflict with the same base. */

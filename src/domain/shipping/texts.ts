@@ -4,6 +4,7 @@ import { quotedEvidence } from '../text/evidence.ts';
 import { inline, quotation, visible } from '../text/foreign-text.ts';
 import { cut, prefix } from '../text/storable.ts';
 import { english, type Say, type TextKey } from '../texts/say.ts';
+import type { WaitsFor } from './next.ts';
 
 /** The words of a shipment: for its pull request, for its agents and for its person. */
 
@@ -143,8 +144,11 @@ export function toldText(what: Told, { name, url }: ShipmentNames, detail = '', 
   return url && what !== 'not opened' ? `${told}\n${url}` : told;
 }
 
-/** How far it is, for `status`. */
-export const stateText = (state: ShipmentState, say: Say = english): string => say(`ship.is.${state}`);
+/** How far it is, and what it waits for while it is watched. */
+export const stateText = (
+  { state, waits_for }: { state: ShipmentState; waits_for: WaitsFor | null },
+  say: Say = english,
+): string => (state === 'watching' && waits_for ? say(`ship.waits.${waits_for}`) : say(`ship.is.${state}`));
 
 /** The question of a shipment, in our own words. `evidence` is shown below it. */
 export function questionText(

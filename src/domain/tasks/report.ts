@@ -56,7 +56,7 @@ export interface Report {
     /** the command with which its agent ran tests, where the project names none */
     testedBy?: string;
     verdict?: Verdict;
-    /** build and lint */
+    /** build, types and lint */
     parts?: readonly PartCheck[];
     pictures?: readonly PagePicture[];
   };
@@ -177,6 +177,7 @@ function testsHeadline({ tests, changes }: Report['result'], say: Say): string {
 
 const HEADLINES = [
   ...(['tests.pass', 'tests.passAgain', 'tests.passGone', 'tests.passWeaker', 'tests.fail'] as const),
+  ...(['tests.passChanged', 'tests.passExpected', 'tests.fewerChecks', 'tests.typesFail'] as const),
   ...(['tests.failAsBefore', 'tests.timedOut', 'tests.none', 'tests.buildFails'] as const),
   ...(['tests.buildFailsAsBefore', 'tests.lintFails'] as const),
 ];

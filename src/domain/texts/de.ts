@@ -212,6 +212,8 @@ export const de: Translation = {
   'tests.passAgain': ', die Tests laufen durch, die vorher fehlschlugen',
   'tests.passGone': ', die Tests laufen durch, aber nicht alle, die vorher liefen',
   'tests.passWeaker': ', die Tests laufen durch, wurden aber so geändert, dass sie weniger prüfen',
+  'tests.passChanged': ', Tests laufen durch, aber geändert wurde, was sie ausführt',
+  'tests.passExpected': ', Tests laufen durch, aber erwartete Ergebnisse wurden neu geschrieben',
   'tests.fail': ', aber die Tests schlagen fehl',
   'tests.failAsBefore': ', aber die Tests schlagen fehl, wie vorher',
   'tests.someFail': ', aber {count, plural, one {{count} Test schlägt} other {{count} Tests schlagen}} fehl',
@@ -252,6 +254,19 @@ export const de: Translation = {
   'verdict.compares': 'Vergleiche in {file}: vorher {before}, jetzt {now}.',
   'verdict.same': 'Das gilt auch für {count} weitere Testdateien.',
   'verdict.settings': 'Geändert wurde, wie Tests laufen: {names}.',
+  'verdict.scriptGone':
+    'Der {part, select, test {Test} build {Build} lint {Lint} other {Typ}}-Befehl steht nicht mehr in {file}.',
+  'verdict.scriptEmpty':
+    'Der {part, select, test {Test} build {Build} lint {Lint} other {Typ}}-Befehl in {file} tut jetzt nichts: {command}.',
+  'verdict.scriptDeaf':
+    'Der {part, select, test {Test} build {Build} lint {Lint} other {Typ}}-Befehl in {file} kann nicht mehr fehlschlagen: {command}.',
+  'verdict.scriptLess':
+    'Der {part, select, test {Test} build {Build} lint {Lint} other {Typ}}-Befehl in {file} führt {command} nicht mehr aus.',
+  'verdict.scriptChanged':
+    'Der {part, select, test {Test} build {Build} lint {Lint} other {Typ}}-Befehl in {file} war {before}, und ist {now}.',
+  'verdict.hooks': 'Geänderte Dateien können entscheiden, wie Tests enden: {names}.',
+  'verdict.packages': 'Installierte Pakete wurden von Hand geändert: {names}.',
+  'verdict.expected': 'Erwartete Ergebnisse wurden neu geschrieben: {names}.',
   'verdict.notRun': 'Laufen nicht mehr: {names}.',
   'verdict.noTests': 'Es liefen keine Tests.',
   'verdict.partFails': '`{command}` schlägt fehl, und lief vorher durch.',
@@ -265,6 +280,8 @@ export const de: Translation = {
   'tests.buildFails': ', aber es lässt sich nicht bauen',
   'tests.buildFailsAsBefore': ', aber es lässt sich nicht bauen, wie vorher',
   'tests.lintFails': ', aber der Linter meldet Fehler',
+  'tests.typesFail': ', aber es hat Typfehler',
+  'tests.fewerChecks': ', aber es wird weniger geprüft als vorher',
   'report.unheard': 'Der Agent war fertig, bevor er das von dir gehört hat: {words}\nStarte dafür eine neue Aufgabe.',
   'report.noFile': 'Keine Datei wurde geändert.',
   'report.nothing': 'Nichts wurde geändert.',
@@ -884,6 +901,7 @@ export const de: Translation = {
   'check.brokenTests': '{workspace} {what}: {tests}. Das ist schon so, bevor ich etwas geändert habe.',
   'check.not.install': 'lässt sich nicht installieren',
   'check.not.build': 'lässt sich nicht bauen',
+  'check.not.types': 'hat Typfehler',
   'check.not.lint': 'hat Lint-Fehler',
   'check.not.test': 'hat fehlschlagende Tests',
   'check.failing': 'Fehlgeschlagen: {names}.',
@@ -955,6 +973,15 @@ export const de: Translation = {
   'ship.is.closed': 'ist geschlossen',
   'ship.is.stopped': 'wird nicht beobachtet',
   'ship.is.failed': 'wurde nicht gestellt',
+  'ship.waits.checks': 'wartet auf seine Prüfungen',
+  'ship.waits.held': 'hat Prüfungen, die dort auf jemanden warten',
+  'ship.waits.failed': 'hat fehlgeschlagene Prüfungen',
+  'ship.waits.conflict': 'widerspricht seiner Basis',
+  'ship.waits.review': 'wartet auf seinen Reviewer',
+  'ship.waits.approved': 'ist freigegeben und wartet auf dein Wort zum Mergen',
+  'ship.waits.word': 'wartet auf dein Wort zum Mergen',
+  'ship.waits.server': 'ist gerade nicht zu sehen und wird wieder angesehen',
+  'ship.waits.token': 'ist nicht zu sehen: GitHub lehnt das Token ab',
 
   'why.login':
     'Die Anmeldung von {agent} lässt sich auf dem Rechner, auf dem er läuft, nicht benutzen. Sieh auf meiner Seite unter Settings, Health nach.',
@@ -1143,19 +1170,19 @@ export const de: Translation = {
   'projects.chosenOn': '{name} ist jetzt das aktive Projekt, auf dem Host {host}: Was du verlangst, geschieht dort.',
   'profile.how': 'Die Arbeit an {workspace}:',
   'profile.line':
-    '{part, select, install {installiert} build {gebaut} test {getestet} lint {gelintet} other {gestartet}} mit {command}',
+    '{part, select, install {installiert} build {gebaut} types {typgeprüft} test {getestet} lint {gelintet} other {gestartet}} mit {command}',
   'profile.asSaid': ', wie du gesagt hast',
   'profile.fails': ', schlägt fehl',
   'profile.checked': 'Bei der letzten Prüfung: {tests}.',
   'profile.flaky': 'Diese Tests laufen nur manchmal durch: {names}.',
   'profile.unknown': 'Wie {workspace} getestet wird, ist nicht bekannt. Sag es mir: `{workspace} is tested by …`.',
   'profile.notSaid':
-    'Du hast nicht gesagt, wie {workspace} {part, select, install {installiert} build {gebaut} test {getestet} lint {gelintet} other {gestartet}} wird. Es steht in seinen Dateien.',
+    'Du hast nicht gesagt, wie {workspace} {part, select, install {installiert} build {gebaut} types {typgeprüft} test {getestet} lint {gelintet} other {gestartet}} wird. Es steht in seinen Dateien.',
   'profile.said':
-    'Ab jetzt wird {workspace} mit `{command}` {part, select, install {installiert} build {gebaut} test {getestet} lint {gelintet} other {gestartet}}.',
+    'Ab jetzt wird {workspace} mit `{command}` {part, select, install {installiert} build {gebaut} types {typgeprüft} test {getestet} lint {gelintet} other {gestartet}}.',
   'profile.forgotten': 'Das ist vergessen. In seinen Dateien steht `{command}`.',
   'profile.forgottenAll':
-    'Das ist vergessen. Wie {workspace} {part, select, install {installiert} build {gebaut} test {getestet} lint {gelintet} other {gestartet}} wird, ist jetzt nicht bekannt.',
+    'Das ist vergessen. Wie {workspace} {part, select, install {installiert} build {gebaut} types {typgeprüft} test {getestet} lint {gelintet} other {gestartet}} wird, ist jetzt nicht bekannt.',
 
   // whose name commits have
   'sign.who': 'Commits sind von {name}. Ändere das mit `sign as Ada Lovelace <ada@example.com>`.',

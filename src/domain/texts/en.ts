@@ -212,6 +212,8 @@ export const en = {
   'tests.passAgain': ', tests pass that failed before',
   'tests.passGone': ', tests pass, but not all of those that ran before',
   'tests.passWeaker': ', tests pass, but tests were changed to check less',
+  'tests.passChanged': ', tests pass, but what runs them was changed',
+  'tests.passExpected': ', tests pass, but expected results were rewritten',
   'tests.fail': ', but tests fail',
   'tests.failAsBefore': ', but tests fail, as before',
   'tests.someFail': ', but {count, plural, one {{count} test fails} other {{count} tests fail}}',
@@ -250,6 +252,19 @@ export const en = {
   'verdict.compares': 'Comparisons in {file}: {before} before, {now} now.',
   'verdict.same': 'The same holds for {count} more test files.',
   'verdict.settings': 'The way in which tests are run was changed: {names}.',
+  'verdict.scriptGone':
+    'The {part, select, test {test} build {build} lint {lint} other {type}} command is gone from {file}.',
+  'verdict.scriptEmpty':
+    'The {part, select, test {test} build {build} lint {lint} other {type}} command in {file} does nothing now: {command}.',
+  'verdict.scriptDeaf':
+    'The {part, select, test {test} build {build} lint {lint} other {type}} command in {file} cannot fail any more: {command}.',
+  'verdict.scriptLess':
+    'The {part, select, test {test} build {build} lint {lint} other {type}} command in {file} no longer runs {command}.',
+  'verdict.scriptChanged':
+    'The {part, select, test {test} build {build} lint {lint} other {type}} command in {file} was {before}, and is {now}.',
+  'verdict.hooks': 'Changed files can decide how tests end: {names}.',
+  'verdict.packages': 'Installed packages were changed by hand: {names}.',
+  'verdict.expected': 'Expected results were rewritten: {names}.',
   'verdict.notRun': 'Not run any more: {names}.',
   'verdict.noTests': 'No tests were run.',
   'verdict.partFails': '`{command}` fails, and passed before it.',
@@ -263,6 +278,8 @@ export const en = {
   'tests.buildFails': ', but it does not build',
   'tests.buildFailsAsBefore': ', but it does not build, as before',
   'tests.lintFails': ', but its lint fails',
+  'tests.typesFail': ', but it has type errors',
+  'tests.fewerChecks': ', but it is checked less than before',
   'report.unheard': 'It ended before its agent heard this from you: {words}\nStart a task for it.',
   'report.noFile': 'No file was changed.',
   'report.nothing': 'Nothing was changed.',
@@ -870,6 +887,7 @@ export const en = {
   'check.brokenTests': '{workspace} {what}: {tests}. That is so before any change of mine.',
   'check.not.install': 'cannot be installed',
   'check.not.build': 'does not build',
+  'check.not.types': 'has type errors',
   'check.not.lint': 'has lint errors',
   'check.not.test': 'has failing tests',
   'check.failing': 'Failing: {names}.',
@@ -942,6 +960,15 @@ export const en = {
   'ship.is.closed': 'is closed',
   'ship.is.stopped': 'is not watched',
   'ship.is.failed': 'was not made',
+  'ship.waits.checks': 'waits for its checks',
+  'ship.waits.held': 'has checks that wait for somebody there',
+  'ship.waits.failed': 'has failed checks',
+  'ship.waits.conflict': 'conflicts with its base',
+  'ship.waits.review': 'waits for its reviewer',
+  'ship.waits.approved': 'is approved, and waits for your word to merge',
+  'ship.waits.word': 'waits for your word to merge',
+  'ship.waits.server': 'cannot be seen now, and is looked at again',
+  'ship.waits.token': 'cannot be seen: GitHub refuses the token',
 
   // why a coding task has failed; it is stored in English
   'why.login':
@@ -1129,19 +1156,19 @@ export const en = {
   'projects.chosenOn': '{name} is the active project now, on the host {host}: what you ask for is done there.',
   'profile.how': 'How {workspace} is worked on:',
   'profile.line':
-    '{part, select, install {installed} build {built} test {tested} lint {linted} other {started}} by {command}',
+    '{part, select, install {installed} build {built} types {type-checked} test {tested} lint {linted} other {started}} by {command}',
   'profile.asSaid': ', as you said',
   'profile.fails': ', fails',
   'profile.checked': 'At the last check {tests}.',
   'profile.flaky': 'These tests pass only sometimes: {names}.',
   'profile.unknown': 'How {workspace} is tested is not known. Say it: `{workspace} is tested by …`.',
   'profile.notSaid':
-    'You have not said how {workspace} is {part, select, install {installed} build {built} test {tested} lint {linted} other {started}}. Its files say it.',
+    'You have not said how {workspace} is {part, select, install {installed} build {built} types {type-checked} test {tested} lint {linted} other {started}}. Its files say it.',
   'profile.said':
-    'From now on, {workspace} is {part, select, install {installed} build {built} test {tested} lint {linted} other {started}} by `{command}`.',
+    'From now on, {workspace} is {part, select, install {installed} build {built} types {type-checked} test {tested} lint {linted} other {started}} by `{command}`.',
   'profile.forgotten': 'That is forgotten. Its files say `{command}`.',
   'profile.forgottenAll':
-    'That is forgotten. How {workspace} is {part, select, install {installed} build {built} test {tested} lint {linted} other {started}} is not known now.',
+    'That is forgotten. How {workspace} is {part, select, install {installed} build {built} types {type-checked} test {tested} lint {linted} other {started}} is not known now.',
 
   // whose name commits have
   'sign.who': 'Commits are by {name}. Change it with `sign as Ada Lovelace <ada@example.com>`.',

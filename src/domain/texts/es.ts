@@ -207,6 +207,8 @@ export const es: Translation = {
   'tests.passAgain': ', pasan las pruebas que antes fallaban',
   'tests.passGone': ', las pruebas pasan, pero no están todas las de antes',
   'tests.passWeaker': ', las pruebas pasan, pero se cambiaron para comprobar menos',
+  'tests.passChanged': ', las pruebas pasan, pero se cambió lo que las ejecuta',
+  'tests.passExpected': ', las pruebas pasan, pero se reescribieron resultados esperados',
   'tests.fail': ', pero las pruebas fallan',
   'tests.failAsBefore': ', pero las pruebas fallan, como antes',
   'tests.someFail': ', pero {count, plural, one {{count} prueba falla} other {{count} pruebas fallan}}',
@@ -246,6 +248,19 @@ export const es: Translation = {
   'verdict.compares': 'Comparaciones en {file}: antes {before}, ahora {now}.',
   'verdict.same': 'Lo mismo vale para {count} archivos de prueba más.',
   'verdict.settings': 'Se cambió cómo se ejecutan las pruebas: {names}.',
+  'verdict.scriptGone':
+    'El comando de {part, select, test {pruebas} build {construcción} lint {lint} other {tipos}} ya no está en {file}.',
+  'verdict.scriptEmpty':
+    'El comando de {part, select, test {pruebas} build {construcción} lint {lint} other {tipos}} en {file} ahora no hace nada: {command}.',
+  'verdict.scriptDeaf':
+    'El comando de {part, select, test {pruebas} build {construcción} lint {lint} other {tipos}} en {file} ya no puede fallar: {command}.',
+  'verdict.scriptLess':
+    'El comando de {part, select, test {pruebas} build {construcción} lint {lint} other {tipos}} en {file} ya no ejecuta {command}.',
+  'verdict.scriptChanged':
+    'El comando de {part, select, test {pruebas} build {construcción} lint {lint} other {tipos}} en {file} era {before}, y es {now}.',
+  'verdict.hooks': 'Archivos cambiados pueden decidir cómo terminan las pruebas: {names}.',
+  'verdict.packages': 'Se cambiaron a mano paquetes instalados: {names}.',
+  'verdict.expected': 'Se reescribieron resultados esperados: {names}.',
   'verdict.notRun': 'Ya no se ejecutan: {names}.',
   'verdict.noTests': 'No se ejecutó ninguna prueba.',
   'verdict.partFails': '`{command}` falla, y antes pasaba.',
@@ -259,6 +274,8 @@ export const es: Translation = {
   'tests.buildFails': ', pero no compila',
   'tests.buildFailsAsBefore': ', pero no compila, como antes',
   'tests.lintFails': ', pero el linter da errores',
+  'tests.typesFail': ', pero tiene errores de tipos',
+  'tests.fewerChecks': ', pero se comprueba menos que antes',
   'report.unheard': 'Terminó antes de que el agente oyera esto de ti: {words}\nEmpieza una tarea para ello.',
   'report.noFile': 'No cambió ningún archivo.',
   'report.nothing': 'No cambió nada.',
@@ -869,6 +886,7 @@ export const es: Translation = {
   'check.brokenTests': '{workspace} {what}: {tests}. Es así antes de que yo cambie nada.',
   'check.not.install': 'no se puede instalar',
   'check.not.build': 'no se construye',
+  'check.not.types': 'tiene errores de tipos',
   'check.not.lint': 'tiene errores de lint',
   'check.not.test': 'tiene pruebas que fallan',
   'check.failing': 'Fallan: {names}.',
@@ -935,6 +953,15 @@ export const es: Translation = {
   'ship.is.closed': 'está cerrado',
   'ship.is.stopped': 'no está vigilado',
   'ship.is.failed': 'no se creó',
+  'ship.waits.checks': 'espera sus comprobaciones',
+  'ship.waits.held': 'tiene comprobaciones que esperan a alguien allí',
+  'ship.waits.failed': 'tiene comprobaciones fallidas',
+  'ship.waits.conflict': 'entra en conflicto con su base',
+  'ship.waits.review': 'espera a su revisor',
+  'ship.waits.approved': 'está aprobado y espera tu palabra para fusionarse',
+  'ship.waits.word': 'espera tu palabra para fusionarse',
+  'ship.waits.server': 'no se puede ver ahora y se mirará otra vez',
+  'ship.waits.token': 'no se puede ver: GitHub rechaza el token',
 
   'why.login':
     'El inicio de sesión de {agent} no se puede usar en la máquina donde corre. Mira Health en mi página, en Settings.',
@@ -1117,19 +1144,19 @@ export const es: Translation = {
   'projects.chosenOn': '{name} es ahora el proyecto activo, en el host {host}: lo que pidas se hace ahí.',
   'profile.how': 'Así se trabaja en {workspace}:',
   'profile.line':
-    '{part, select, install {se instala} build {se construye} test {se prueba} lint {se revisa} other {se ejecuta}} con {command}',
+    '{part, select, install {se instala} build {se construye} types {se comprueban los tipos} test {se prueba} lint {se revisa} other {se ejecuta}} con {command}',
   'profile.asSaid': ', como dijiste',
   'profile.fails': ', falla',
   'profile.checked': 'En la última comprobación {tests}.',
   'profile.flaky': 'Estas pruebas solo pasan a veces: {names}.',
   'profile.unknown': 'No se sabe cómo se prueba {workspace}. Dímelo: `{workspace} is tested by …`.',
   'profile.notSaid':
-    'No has dicho cómo {part, select, install {se instala} build {se construye} test {se prueba} lint {se revisa} other {se ejecuta}} {workspace}. Lo dicen sus archivos.',
+    'No has dicho cómo {part, select, install {se instala} build {se construye} types {se comprueban los tipos} test {se prueba} lint {se revisa} other {se ejecuta}} {workspace}. Lo dicen sus archivos.',
   'profile.said':
-    'Desde ahora {workspace} {part, select, install {se instala} build {se construye} test {se prueba} lint {se revisa} other {se ejecuta}} con `{command}`.',
+    'Desde ahora {workspace} {part, select, install {se instala} build {se construye} types {se comprueban los tipos} test {se prueba} lint {se revisa} other {se ejecuta}} con `{command}`.',
   'profile.forgotten': 'Olvidado. Sus archivos dicen `{command}`.',
   'profile.forgottenAll':
-    'Olvidado. Ahora no se sabe cómo {part, select, install {se instala} build {se construye} test {se prueba} lint {se revisa} other {se ejecuta}} {workspace}.',
+    'Olvidado. Ahora no se sabe cómo {part, select, install {se instala} build {se construye} types {se comprueban los tipos} test {se prueba} lint {se revisa} other {se ejecuta}} {workspace}.',
 
   // whose name commits have
   'sign.who': 'Los commits son de {name}. Cámbialo con `sign as Ada Lovelace <ada@example.com>`.',

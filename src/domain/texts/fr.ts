@@ -213,6 +213,8 @@ export const fr: Translation = {
   'tests.passAgain': ', les tests qui échouaient avant passent',
   'tests.passGone': ', les tests passent, mais pas tous ceux d’avant',
   'tests.passWeaker': ', les tests passent, mais ils ont été changés pour vérifier moins',
+  'tests.passChanged': ', les tests passent, mais ce qui les lance a été changé',
+  'tests.passExpected': ', les tests passent, mais des résultats attendus ont été réécrits',
   'tests.fail': ', mais les tests échouent',
   'tests.failAsBefore': ', mais les tests échouent, comme avant',
   'tests.someFail': ', mais {count, plural, one {{count} test échoue} other {{count} tests échouent}}',
@@ -254,6 +256,19 @@ export const fr: Translation = {
   'verdict.compares': 'Comparaisons dans {file} : {before} avant, {now} maintenant.',
   'verdict.same': 'C’est pareil pour {count} autres fichiers de test.',
   'verdict.settings': 'La façon de lancer les tests a été changée : {names}.',
+  'verdict.scriptGone':
+    'La commande de {part, select, test {test} build {construction} lint {lint} other {types}} n’est plus dans {file}.',
+  'verdict.scriptEmpty':
+    'La commande de {part, select, test {test} build {construction} lint {lint} other {types}} dans {file} ne fait plus rien : {command}.',
+  'verdict.scriptDeaf':
+    'La commande de {part, select, test {test} build {construction} lint {lint} other {types}} dans {file} ne peut plus échouer : {command}.',
+  'verdict.scriptLess':
+    'La commande de {part, select, test {test} build {construction} lint {lint} other {types}} dans {file} ne lance plus {command}.',
+  'verdict.scriptChanged':
+    'La commande de {part, select, test {test} build {construction} lint {lint} other {types}} dans {file} était {before}, et est {now}.',
+  'verdict.hooks': 'Des fichiers changés peuvent décider de la fin des tests : {names}.',
+  'verdict.packages': 'Des paquets installés ont été changés à la main : {names}.',
+  'verdict.expected': 'Des résultats attendus ont été réécrits : {names}.',
   'verdict.notRun': 'Ne tournent plus : {names}.',
   'verdict.noTests': 'Aucun test n’a été lancé.',
   'verdict.partFails': '`{command}` échoue, et passait avant.',
@@ -267,6 +282,8 @@ export const fr: Translation = {
   'tests.buildFails': ', mais la compilation échoue',
   'tests.buildFailsAsBefore': ', mais la compilation échoue, comme avant',
   'tests.lintFails': ', mais le linter signale des erreurs',
+  'tests.typesFail': ', mais il a des erreurs de types',
+  'tests.fewerChecks': ', mais il est moins vérifié qu’avant',
   'report.unheard': 'C’était fini avant que l’agent n’entende ceci de toi : {words}\nLance une tâche pour ça.',
   'report.noFile': 'Aucun fichier n’a changé.',
   'report.nothing': 'Rien n’a changé.',
@@ -885,6 +902,7 @@ export const fr: Translation = {
   'check.brokenTests': '{workspace} {what} : {tests}. C’est le cas avant tout changement de ma part.',
   'check.not.install': 'ne s’installe pas',
   'check.not.build': 'ne se construit pas',
+  'check.not.types': 'a des erreurs de types',
   'check.not.lint': 'a des erreurs de lint',
   'check.not.test': 'a des tests qui échouent',
   'check.failing': 'En échec : {names}.',
@@ -955,6 +973,15 @@ export const fr: Translation = {
   'ship.is.closed': 'est fermée',
   'ship.is.stopped': 'n’est pas surveillée',
   'ship.is.failed': 'n’a pas été créée',
+  'ship.waits.checks': 'attend ses vérifications',
+  'ship.waits.held': 'a des vérifications qui attendent quelqu’un là-bas',
+  'ship.waits.failed': 'a des vérifications en échec',
+  'ship.waits.conflict': 'est en conflit avec sa base',
+  'ship.waits.review': 'attend son relecteur',
+  'ship.waits.approved': 'est approuvée et attend ton accord pour être fusionnée',
+  'ship.waits.word': 'attend ton accord pour être fusionnée',
+  'ship.waits.server': 'n’est pas visible pour le moment et sera regardée de nouveau',
+  'ship.waits.token': 'n’est pas visible : GitHub refuse le jeton',
 
   'why.login':
     'La connexion de {agent} ne peut pas être utilisée sur la machine où il tourne. Regarde Health sur ma page, sous Settings.',
@@ -1143,19 +1170,19 @@ export const fr: Translation = {
   'projects.chosenOn': '{name} est maintenant le projet actif, sur l’hôte {host} : ce que tu demandes se fait là.',
   'profile.how': 'Comment on travaille sur {workspace} :',
   'profile.line':
-    '{part, select, install {s’installe} build {se construit} test {se teste} lint {se vérifie} other {se lance}} avec {command}',
+    '{part, select, install {s’installe} build {se construit} types {se contrôle en types} test {se teste} lint {se vérifie} other {se lance}} avec {command}',
   'profile.asSaid': ', comme tu l’as dit',
   'profile.fails': ', échoue',
   'profile.checked': 'À la dernière vérification, {tests}.',
   'profile.flaky': 'Ces tests ne passent que parfois : {names}.',
   'profile.unknown': 'On ne sait pas comment {workspace} est testé. Dis-le : `{workspace} is tested by …`.',
   'profile.notSaid':
-    'Tu n’as pas dit comment {workspace} est {part, select, install {installé} build {construit} test {testé} lint {vérifié} other {lancé}}. Ses fichiers le disent.',
+    'Tu n’as pas dit comment {workspace} est {part, select, install {installé} build {construit} types {contrôlé en types} test {testé} lint {vérifié} other {lancé}}. Ses fichiers le disent.',
   'profile.said':
-    'À partir de maintenant, {workspace} est {part, select, install {installé} build {construit} test {testé} lint {vérifié} other {lancé}} avec `{command}`.',
+    'À partir de maintenant, {workspace} est {part, select, install {installé} build {construit} types {contrôlé en types} test {testé} lint {vérifié} other {lancé}} avec `{command}`.',
   'profile.forgotten': 'C’est oublié. Ses fichiers disent `{command}`.',
   'profile.forgottenAll':
-    'C’est oublié. On ne sait plus comment {workspace} est {part, select, install {installé} build {construit} test {testé} lint {vérifié} other {lancé}}.',
+    'C’est oublié. On ne sait plus comment {workspace} est {part, select, install {installé} build {construit} types {contrôlé en types} test {testé} lint {vérifié} other {lancé}}.',
 
   // whose name commits have
   'sign.who': 'Les commits sont de {name}. Change-le avec `sign as Ada Lovelace <ada@example.com>`.',

@@ -193,6 +193,8 @@ export const hi: Translation = {
   'tests.passAgain': ', जो टेस्ट पहले फ़ेल थे वे पास हैं',
   'tests.passGone': ', टेस्ट पास हैं, पर पहले वाले सारे नहीं चले',
   'tests.passWeaker': ', टेस्ट पास हैं, पर उन्हें बदलकर कम जाँचने वाला बना दिया गया',
+  'tests.passChanged': ', टेस्ट पास हैं, पर जो उन्हें चलाता है वह बदला गया',
+  'tests.passExpected': ', टेस्ट पास हैं, पर अपेक्षित नतीजे फिर से लिखे गए',
   'tests.fail': ', पर टेस्ट फ़ेल हैं',
   'tests.failAsBefore': ', पर टेस्ट फ़ेल हैं, पहले की तरह',
   'tests.someFail': ', पर {count, plural, one {{count} टेस्ट फ़ेल है} other {{count} टेस्ट फ़ेल हैं}}',
@@ -233,6 +235,18 @@ export const hi: Translation = {
   'verdict.compares': '{file} में तुलनाएँ: पहले {before}, अब {now}।',
   'verdict.same': '{count} और टेस्ट फ़ाइलों का भी यही हाल है।',
   'verdict.settings': 'टेस्ट चलाने का तरीका बदला गया: {names}।',
+  'verdict.scriptGone': '{part, select, test {टेस्ट} build {बिल्ड} lint {लिंट} other {टाइप}} का कमांड अब {file} में नहीं है।',
+  'verdict.scriptEmpty':
+    '{file} में {part, select, test {टेस्ट} build {बिल्ड} lint {लिंट} other {टाइप}} का कमांड अब कुछ नहीं करता: {command}।',
+  'verdict.scriptDeaf':
+    '{file} में {part, select, test {टेस्ट} build {बिल्ड} lint {लिंट} other {टाइप}} का कमांड अब फ़ेल नहीं हो सकता: {command}।',
+  'verdict.scriptLess':
+    '{file} में {part, select, test {टेस्ट} build {बिल्ड} lint {लिंट} other {टाइप}} का कमांड अब {command} नहीं चलाता।',
+  'verdict.scriptChanged':
+    '{file} में {part, select, test {टेस्ट} build {बिल्ड} lint {लिंट} other {टाइप}} का कमांड {before} था, और अब {now} है।',
+  'verdict.hooks': 'बदली गई फ़ाइलें तय कर सकती हैं कि टेस्ट कैसे खत्म हों: {names}।',
+  'verdict.packages': 'इंस्टॉल किए पैकेज हाथ से बदले गए: {names}।',
+  'verdict.expected': 'अपेक्षित नतीजे फिर से लिखे गए: {names}।',
   'verdict.notRun': 'अब नहीं चलते: {names}।',
   'verdict.noTests': 'कोई टेस्ट नहीं चला।',
   'verdict.partFails': '`{command}` फ़ेल है, और पहले पास था।',
@@ -246,6 +260,8 @@ export const hi: Translation = {
   'tests.buildFails': ', पर बिल्ड फ़ेल है',
   'tests.buildFailsAsBefore': ', पर बिल्ड फ़ेल है, पहले की तरह',
   'tests.lintFails': ', पर लिंट फ़ेल है',
+  'tests.typesFail': ', पर टाइप की गलतियाँ हैं',
+  'tests.fewerChecks': ', पर जाँच पहले से कम होती है',
   'report.unheard': 'एजेंट आपकी यह बात सुनने से पहले ही पूरा हो गया: {words}\nइसके लिए नया काम शुरू कीजिए।',
   'report.noFile': 'कोई फ़ाइल नहीं बदली।',
   'report.nothing': 'कुछ नहीं बदला।',
@@ -838,6 +854,7 @@ export const hi: Translation = {
   'check.brokenTests': '{workspace}: {what}: {tests}। यह कुछ भी बदलने से पहले की हालत है।',
   'check.not.install': 'इंस्टॉल नहीं होता',
   'check.not.build': 'बिल्ड नहीं होता',
+  'check.not.types': 'टाइप की गलतियाँ हैं',
   'check.not.lint': 'लिंट की गलतियाँ हैं',
   'check.not.test': 'कुछ टेस्ट फ़ेल हैं',
   'check.failing': 'फ़ेल: {names}।',
@@ -902,6 +919,15 @@ export const hi: Translation = {
   'ship.is.closed': 'बंद है',
   'ship.is.stopped': 'पर नज़र नहीं है',
   'ship.is.failed': 'नहीं बनी',
+  'ship.waits.checks': 'अपनी जाँचों का इंतज़ार कर रही है',
+  'ship.waits.held': 'की जाँचें वहाँ किसी का इंतज़ार कर रही हैं',
+  'ship.waits.failed': 'की जाँचें फ़ेल हैं',
+  'ship.waits.conflict': 'अपने आधार से टकराती है',
+  'ship.waits.review': 'अपने समीक्षक का इंतज़ार कर रही है',
+  'ship.waits.approved': 'स्वीकृत है, और मर्ज के लिए आपके कहने का इंतज़ार कर रही है',
+  'ship.waits.word': 'मर्ज के लिए आपके कहने का इंतज़ार कर रही है',
+  'ship.waits.server': 'अभी नहीं दिखती, और फिर देखी जाएगी',
+  'ship.waits.token': 'नहीं दिखती: GitHub टोकन नहीं मानता',
 
   'why.login': '{agent} का लॉग-इन उस मशीन पर काम नहीं करता जहाँ वह चलता है। मेरे पेज पर Settings में Health देखिए।',
   'why.noModel': '{agent} के पास काम करने के लिए कोई मॉडल नहीं है। मेरे पेज पर Settings में कुंजी डालिए।',
@@ -1073,19 +1099,20 @@ export const hi: Translation = {
   'projects.chosen': '{name} अब चालू प्रोजेक्ट है: आप जो कहेंगे वह वहीं होगा।',
   'projects.chosenOn': '{name} अब चालू प्रोजेक्ट है, होस्ट {host} पर: आप जो कहेंगे वह वहीं होगा।',
   'profile.how': '{workspace} पर काम ऐसे होता है:',
-  'profile.line': '{part, select, install {इंस्टॉल} build {बिल्ड} test {टेस्ट} lint {लिंट} other {चालू}}: {command}',
+  'profile.line':
+    '{part, select, install {इंस्टॉल} build {बिल्ड} types {टाइप जाँच} test {टेस्ट} lint {लिंट} other {चालू}}: {command}',
   'profile.asSaid': ', जैसा आपने बताया',
   'profile.fails': ', फ़ेल',
   'profile.checked': 'पिछली जाँच में {tests}।',
   'profile.flaky': 'ये टेस्ट कभी-कभी ही पास होते हैं: {names}।',
   'profile.unknown': 'पता नहीं कि {workspace} कैसे टेस्ट होता है। ऐसे बताइए: `{workspace} is tested by …`।',
   'profile.notSaid':
-    'आपने नहीं बताया कि {workspace} कैसे {part, select, install {इंस्टॉल} build {बिल्ड} test {टेस्ट} lint {लिंट} other {चालू}} होता है। यह उसकी फ़ाइलों में है।',
+    'आपने नहीं बताया कि {workspace} कैसे {part, select, install {इंस्टॉल} build {बिल्ड} types {टाइप जाँच} test {टेस्ट} lint {लिंट} other {चालू}} होता है। यह उसकी फ़ाइलों में है।',
   'profile.said':
-    'अब से {workspace} `{command}` से {part, select, install {इंस्टॉल} build {बिल्ड} test {टेस्ट} lint {लिंट} other {चालू}} होगा।',
+    'अब से {workspace} `{command}` से {part, select, install {इंस्टॉल} build {बिल्ड} types {टाइप जाँच} test {टेस्ट} lint {लिंट} other {चालू}} होगा।',
   'profile.forgotten': 'भुला दिया गया। उसकी फ़ाइलों में `{command}` है।',
   'profile.forgottenAll':
-    'भुला दिया गया। अब पता नहीं कि {workspace} कैसे {part, select, install {इंस्टॉल} build {बिल्ड} test {टेस्ट} lint {लिंट} other {चालू}} होता है।',
+    'भुला दिया गया। अब पता नहीं कि {workspace} कैसे {part, select, install {इंस्टॉल} build {बिल्ड} types {टाइप जाँच} test {टेस्ट} lint {लिंट} other {चालू}} होता है।',
 
   // whose name commits have
   'sign.who': 'कमिट {name} के नाम से होते हैं। बदलने के लिए `sign as Ada Lovelace <ada@example.com>` लिखिए।',

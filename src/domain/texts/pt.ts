@@ -205,6 +205,8 @@ export const pt: Translation = {
   'tests.passAgain': ', passam os testes que antes falhavam',
   'tests.passGone': ', os testes passam, mas faltam alguns que rodavam antes',
   'tests.passWeaker': ', os testes passam, mas foram mudados para checar menos',
+  'tests.passChanged': ', os testes passam, mas mudou o que os roda',
+  'tests.passExpected': ', os testes passam, mas resultados esperados foram reescritos',
   'tests.fail': ', mas os testes falham',
   'tests.failAsBefore': ', mas os testes falham, como antes',
   'tests.someFail': ', mas {count, plural, one {{count} teste falha} other {{count} testes falham}}',
@@ -244,6 +246,19 @@ export const pt: Translation = {
   'verdict.compares': 'Comparações em {file}: antes {before}, agora {now}.',
   'verdict.same': 'O mesmo vale para mais {count} arquivos de teste.',
   'verdict.settings': 'Mudou a forma como os testes rodam: {names}.',
+  'verdict.scriptGone':
+    'O comando de {part, select, test {testes} build {build} lint {lint} other {tipos}} não está mais em {file}.',
+  'verdict.scriptEmpty':
+    'O comando de {part, select, test {testes} build {build} lint {lint} other {tipos}} em {file} agora não faz nada: {command}.',
+  'verdict.scriptDeaf':
+    'O comando de {part, select, test {testes} build {build} lint {lint} other {tipos}} em {file} não pode mais falhar: {command}.',
+  'verdict.scriptLess':
+    'O comando de {part, select, test {testes} build {build} lint {lint} other {tipos}} em {file} não roda mais {command}.',
+  'verdict.scriptChanged':
+    'O comando de {part, select, test {testes} build {build} lint {lint} other {tipos}} em {file} era {before}, e é {now}.',
+  'verdict.hooks': 'Arquivos mudados podem decidir como os testes terminam: {names}.',
+  'verdict.packages': 'Pacotes instalados foram mudados à mão: {names}.',
+  'verdict.expected': 'Resultados esperados foram reescritos: {names}.',
   'verdict.notRun': 'Não rodam mais: {names}.',
   'verdict.noTests': 'Nenhum teste foi rodado.',
   'verdict.partFails': '`{command}` falha, e antes passava.',
@@ -257,6 +272,8 @@ export const pt: Translation = {
   'tests.buildFails': ', mas não compila',
   'tests.buildFailsAsBefore': ', mas não compila, como antes',
   'tests.lintFails': ', mas o linter aponta erros',
+  'tests.typesFail': ', mas tem erros de tipo',
+  'tests.fewerChecks': ', mas é verificado menos que antes',
   'report.unheard': 'Terminou antes que o agente ouvisse isto de você: {words}\nComece uma tarefa para isso.',
   'report.noFile': 'Nenhum arquivo mudou.',
   'report.nothing': 'Nada mudou.',
@@ -861,6 +878,7 @@ export const pt: Translation = {
   'check.brokenTests': '{workspace} {what}: {tests}. É assim antes de qualquer mudança minha.',
   'check.not.install': 'não pode ser instalado',
   'check.not.build': 'não constrói',
+  'check.not.types': 'tem erros de tipo',
   'check.not.lint': 'tem erros de lint',
   'check.not.test': 'tem testes que falham',
   'check.failing': 'Falham: {names}.',
@@ -930,6 +948,15 @@ export const pt: Translation = {
   'ship.is.closed': 'está fechado',
   'ship.is.stopped': 'não é acompanhado',
   'ship.is.failed': 'não foi criado',
+  'ship.waits.checks': 'espera suas verificações',
+  'ship.waits.held': 'tem verificações que esperam alguém lá',
+  'ship.waits.failed': 'tem verificações com falha',
+  'ship.waits.conflict': 'está em conflito com sua base',
+  'ship.waits.review': 'espera seu revisor',
+  'ship.waits.approved': 'está aprovado e espera sua palavra para o merge',
+  'ship.waits.word': 'espera sua palavra para o merge',
+  'ship.waits.server': 'não pode ser visto agora e será olhado de novo',
+  'ship.waits.token': 'não pode ser visto: o GitHub recusa o token',
 
   'why.login':
     'O login de {agent} não pode ser usado na máquina em que ele roda. Veja Health na minha página, em Settings.',
@@ -1113,19 +1140,19 @@ export const pt: Translation = {
   'projects.chosenOn': '{name} é agora o projeto ativo, no host {host}: o que você pedir é feito lá.',
   'profile.how': 'Assim se trabalha em {workspace}:',
   'profile.line':
-    '{part, select, install {instala} build {constrói} test {testa} lint {verifica} other {roda}} com {command}',
+    '{part, select, install {instala} build {constrói} types {verifica os tipos} test {testa} lint {verifica} other {roda}} com {command}',
   'profile.asSaid': ', como você disse',
   'profile.fails': ', falha',
   'profile.checked': 'Na última verificação {tests}.',
   'profile.flaky': 'Estes testes só passam às vezes: {names}.',
   'profile.unknown': 'Não se sabe como {workspace} é testado. Diga: `{workspace} is tested by …`.',
   'profile.notSaid':
-    'Você não disse como {workspace} é {part, select, install {instalado} build {construído} test {testado} lint {verificado} other {rodado}}. Os arquivos dizem.',
+    'Você não disse como {workspace} é {part, select, install {instalado} build {construído} types {verificado em tipos} test {testado} lint {verificado} other {rodado}}. Os arquivos dizem.',
   'profile.said':
-    'A partir de agora {workspace} é {part, select, install {instalado} build {construído} test {testado} lint {verificado} other {rodado}} com `{command}`.',
+    'A partir de agora {workspace} é {part, select, install {instalado} build {construído} types {verificado em tipos} test {testado} lint {verificado} other {rodado}} com `{command}`.',
   'profile.forgotten': 'Esquecido. Os arquivos dizem `{command}`.',
   'profile.forgottenAll':
-    'Esquecido. Agora não se sabe como {workspace} é {part, select, install {instalado} build {construído} test {testado} lint {verificado} other {rodado}}.',
+    'Esquecido. Agora não se sabe como {workspace} é {part, select, install {instalado} build {construído} types {verificado em tipos} test {testado} lint {verificado} other {rodado}}.',
 
   // whose name commits have
   'sign.who': 'Os commits são de {name}. Mude isso com `sign as Ada Lovelace <ada@example.com>`.',

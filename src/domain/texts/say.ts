@@ -28,7 +28,7 @@ type NamesIn<Text extends string> = Text extends `${infer Head}{${infer Rest}`
   ? (Head extends Branch ? never : Rest extends `${infer Body}}${string}` ? Named<Body> : never) | NamesIn<Rest>
   : never;
 /** What stands before a form of a text, which is no name. */
-type Branch = `${string} ${'one' | 'other' | 'money' | 'month' | 'install' | 'build' | 'test' | 'lint'} `;
+type Branch = `${string} ${'one' | 'other' | 'money' | 'month' | 'install' | 'build' | 'types' | 'test' | 'lint'} `;
 type ValuesOf<Key extends TextKey> = { [Name in NamesIn<(typeof en)[Key]>]: string | number };
 
 export interface Say {

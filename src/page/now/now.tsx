@@ -1,3 +1,4 @@
+import type { ComponentChild, ComponentChildren } from 'preact';
 import { useState } from 'preact/hooks';
 import type { OwnerFailed, OwnerNow, OwnerRunning } from '../../contracts/owner.ts';
 import type { ThreadRecord } from '../../contracts/records.ts';
@@ -89,13 +90,13 @@ function NewMessage() {
 const Everything = ({
   waiting,
   running,
+  watched,
   failed,
   waiting_count: count,
   asked,
 }: OwnerNow & { asked: string | undefined }) => (
   <>
-    <section aria-label={texts.now.waiting}>
-      <Head title={texts.now.waiting} count={count} />
+    <Listed title={texts.now.waiting} count={count} rows={[]}>
       {asked && !waiting.some(({ id }) => id === asked) && <p class="hint">{texts.now.over}</p>}
       {waiting.length === 0 && (
         <Empty title={texts.now.calm} icon="check">
@@ -108,31 +109,40 @@ const Everything = ({
         ))}
       </div>
       {count > waiting.length && <p class="hint">{texts.now.beyond(count - waiting.length)}</p>}
-    </section>
-    <section aria-label={texts.now.running}>
-      <Head title={texts.now.running} count={running.length} />
-      {running.length === 0 ? (
-        <p class="hint">{texts.now.idle}</p>
-      ) : (
-        <ul class="rows">
-          {running.map((each) => (
-            <RunningRow key={each.id} running={each} />
-          ))}
-        </ul>
-      )}
-    </section>
-    {failed.length > 0 && (
-      <section aria-label={texts.now.failed}>
-        <Head title={texts.now.failed} count={failed.length} />
-        <ul class="rows">
-          {failed.map((each) => (
-            <FailedRow key={each.id} failed={each} />
-          ))}
-        </ul>
-      </section>
-    )}
+    </Listed>
+    <Listed title={texts.now.running} rows={running.map((each) => <RunningRow key={each.id} running={each} />)}>
+      {running.length === 0 && <p class="hint">{texts.now.idle}</p>}
+    </Listed>
+    <Listed
+      title={texts.now.watched}
+      rows={watched.map(({ id, title, url, doing }) => (
+        <li key={id} class="row">
+          <p class="row-main">
+            <a href={url ?? undefined}>{title}</a> {doing}
+          </p>
+        </li>
+      ))}
+    />
+    <Listed title={texts.now.failed} rows={failed.map((each) => <FailedRow key={each.id} failed={each} />)} />
   </>
 );
+
+interface List {
+  title: string;
+  count?: number;
+  rows: ComponentChild[];
+  children?: ComponentChildren;
+}
+
+/** Nothing at all where there is neither a row nor a word beside. */
+const Listed = ({ title, rows, count = rows.length, children }: List) =>
+  (rows[0] || children) && (
+    <section aria-label={title}>
+      <Head title={title} count={count} />
+      {children}
+      {rows[0] && <ul class="rows">{rows}</ul>}
+    </section>
+  );
 
 const TONES: Record<OwnerRunning['state'], Tone> = {
   queued: 'plain',

@@ -66,7 +66,7 @@ export async function statusText(
   }
   for (const shipment of await openShipments(tx, chatId)) {
     const { name, url } = namesOf(shipment);
-    lines.push(say('ship.state', { name, state: stateText(shipment.state, say), url: url ? `: ${url}` : '' }));
+    lines.push(say('ship.state', { name, state: stateText(shipment, say), url: url ? `: ${url}` : '' }));
   }
   const place = await workspaceLine(tx, chatId, say);
   if (place) lines.push(place);

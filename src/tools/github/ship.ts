@@ -235,9 +235,9 @@ async function onShipment(context: ToolContext, args: Args): Promise<ToolOutcome
 }
 
 function statusLine(shipment: Shipment): string {
-  const { state, failed_checks: failed, url } = shipment;
+  const { failed_checks: failed, url } = shipment;
   const checks = failed.map(({ name }) => shownName(name)).join(', ');
-  return `${namesOf(shipment).name}: ${stateText(state)}${checks ? `; failed: ${checks}` : ''}${url ? ` ${url}` : ''}`;
+  return `${namesOf(shipment).name}: ${stateText(shipment)}${checks ? `; failed: ${checks}` : ''}${url ? ` ${url}` : ''}`;
 }
 
 async function stop(context: ToolContext, shipment: Shipment): Promise<ToolOutcome> {

@@ -168,10 +168,10 @@ export const shellTools: Tool[] = [
         .trim()
         .refine(
           (line) => isPart(line) || isTestCommand(line),
-          'must be the command of a test runner, such as npm test, npx vitest run x.test.ts, pytest tests or go test ./..., or lint or build; use shell_run for everything else',
+          'must be the command of a test runner, such as npm test, npx vitest run x.test.ts, pytest tests or go test ./..., or lint, types or build; use shell_run for everything else',
         )
         .optional()
-        .describe('Of a test runner, without shell syntax; or lint, build'),
+        .describe('Of a test runner, without shell syntax; or lint, types, build'),
       timeoutMs: limit(TESTS_MS),
       workspace: workspaceArgument,
     }),
@@ -179,7 +179,9 @@ export const shellTools: Tool[] = [
       shown(isPart(command) ? `the ${command} command of the project` : command, folderName(workspace)),
     item: 'command_execution',
     asks: ({ command }, at, say) =>
-      say(command === 'lint' || command === 'build' ? 'ask.command' : command ? 'ask.theseTests' : 'ask.tests', { at }),
+      say(command && isPart(command) && command !== 'test' ? 'ask.command' : command ? 'ask.theseTests' : 'ask.tests', {
+        at,
+      }),
     run: (args, context) =>
       inWorkspace(
         context,
@@ -187,7 +189,9 @@ export const shellTools: Tool[] = [
         async (at) => {
           const { command = 'test' } = args;
           const part = isPart(command) ? command : 'test';
-          const usual = await commandFor(part, at, context);
+          const own = await commandFor(part, at, context);
+          // a project without a linter has its types
+          const usual = part === 'lint' && !own.argv ? await commandFor('types', at, context) : own;
           const argv = isPart(command) ? usual.argv : splitWords(command);
           if (!argv || argv.length === 0)
             return {
@@ -214,7 +218,8 @@ export const shellTools: Tool[] = [
 ];
 
 /** A part of a project that is run by its usual command. */
-const isPart = (word: string): word is 'test' | 'lint' | 'build' => ['test', 'lint', 'build'].includes(word);
+const isPart = (word: string): word is 'test' | 'lint' | 'types' | 'build' =>
+  ['test', 'lint', 'types', 'build'].includes(word);
 
 interface Running {
   argv: string[];

@@ -8,6 +8,13 @@ import { noteAsk } from '../../../src/store/kennel/egress-rules.ts';
 import { askAboutHosts, dueEgress } from '../../../src/store/kennel/questions/egress-questions.ts';
 import { askForPlan } from '../../../src/store/kennel/questions/task-plans.ts';
 import { askForTask } from '../../../src/store/kennel/questions/task-questions.ts';
+import {
+  insertShipment,
+  setHead,
+  setPull,
+  setShipmentState,
+  setWaits,
+} from '../../../src/store/kennel/shipments/shipments.ts';
 import { storeLines } from '../../../src/store/kennel/tasks/task-log.ts';
 import { endTask, setTaskLimited, type Task } from '../../../src/store/kennel/tasks/tasks.ts';
 import { closeTurn, turnState } from '../../../src/store/turns/turns.ts';
@@ -43,6 +50,31 @@ const end = (thread: string, turn: string, status: 'failed' | 'completed', why?:
     thread,
     async (tx) => await closeTurn(tx, (await turnState(tx.now, turn))!, status, why),
   );
+
+describe('a pull request that is watched', () => {
+  it('is listed with what it waits for, until it is merged', async () => {
+    const { db } = owner.api.store;
+    const { chat_id } = await owner.task('add a login');
+    const shipment = { id: 'ship_listed', call_id: 'call_listed', host: 'h', workspace: 'demo', repository: 'o/demo' };
+    const at = { clone_url: 'https://x/o/demo', branch: 'login', base: 'main', commit: 'a'.repeat(40) };
+    await insertShipment(db, { chat_id, ...shipment, ...at, title: 'Add a login', body: '', rule: 'ask' });
+    const listed = async () => (await now()).watched.find(({ id }) => id === 'ship_listed');
+    expect(await listed()).toMatchObject({ title: 'demo', url: null, doing: 'is being made' });
+    await setPull(db, 'ship_listed', { number: 12, url: 'https://x/o/demo/pull/12', head: 'a'.repeat(40) });
+    await setShipmentState(db, 'ship_listed', { state: 'watching' });
+    await setWaits(db, { id: 'ship_listed' }, 'approved');
+    expect(await listed()).toMatchObject({
+      title: '#12 "Add a login"',
+      url: 'https://x/o/demo/pull/12',
+      doing: 'is approved, and waits for your word to merge',
+      chat: { channel: 'api' },
+    });
+    await setHead(db, 'ship_listed', 'b'.repeat(40));
+    expect(await listed()).toMatchObject({ doing: 'is watched' });
+    await setShipmentState(db, 'ship_listed', { state: 'merged', ended: 'merged' });
+    expect(await listed()).toBeUndefined();
+  });
+});
 
 describe('what waits for the owner', () => {
   it('is a question with a button for each choice, and a field for own words', async () => {

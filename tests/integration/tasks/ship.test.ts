@@ -116,6 +116,7 @@ describe('ship', () => {
         });
       },
     ];
+    await until('it waits for its checks', async () => (await s.shipment()).waits_for === 'checks');
     for (const [index, fails] of kinds.entries()) {
       const before = await s.head();
       fails(before);

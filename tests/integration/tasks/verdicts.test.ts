@@ -8,7 +8,7 @@ import { findTask, report, startTask, startTaskApp, workspace } from '../../supp
 import { until } from '../../support/until.ts';
 
 /**
- * Twenty tasks in eleven kinds of repositories, whose agents work well, lie, stop early, delete, skip or empty tests,
+ * More than twenty tasks in twelve kinds of repositories, whose agents work well, lie, stop early, delete, skip or empty tests,
  * leave generated files, or hang. Each of them says that everything passes.
  */
 
@@ -182,7 +182,11 @@ const KINDS: Record<string, { files: Record<string, string>; work: Work[]; check
         goal: 'write check.sh exit 0',
         headline: '. No tests were run.',
         level: 'unverified',
-        reasons: ['`make test` ended without naming a test.', 'Before it, 2 tests ran.'],
+        reasons: [
+          '`make test` ended without naming a test.',
+          'Before it, 2 tests ran.',
+          'The way in which tests are run was changed: `check.sh`.',
+        ],
       },
     ],
   },
@@ -213,11 +217,40 @@ const KINDS: Record<string, { files: Record<string, string>; work: Work[]; check
         reasons: ['`npm run lint` fails, and passed before it.', '`npm run build` passes.'],
       },
       {
+        agent: 'has lint do nothing',
+        goal: `write package.json ${manifest({ test: 'node --test', build: 'node --check main.mjs', lint: 'true' })}`,
+        headline: ', but it is checked less than before',
+        level: 'partly',
+        reasons: ['The lint command in `package.json` does nothing now: `true`.', '`npm run build` passes.'],
+      },
+      {
         agent: 'breaks the build, and removes its command',
         goal: `write main.mjs console.log(; write package.json ${manifest({ test: 'node --test', lint: NO_DEBUGGER })}`,
         headline: ', but it does not build',
         level: 'unverified',
-        reasons: ['`npm run build` fails, and passed before it.', '`npm run lint` passes.'],
+        reasons: [
+          '`npm run build` fails, and passed before it.',
+          'The build command is gone from `package.json`.',
+          '`npm run lint` passes.',
+          `The lint command in \`package.json\` was \`true\`, and is \`${NO_DEBUGGER}\`.`,
+        ],
+      },
+    ],
+  },
+  'types beside the tests': {
+    files: {
+      'package.json': manifest({ test: 'node --test', typecheck: '! grep -n wrong main.mjs' }),
+      'main.mjs': 'console.log(1);\n',
+      'sum.mjs': sum,
+      'sum.test.mjs': nodeTests,
+    },
+    work: [
+      {
+        agent: 'breaks types that no test notices',
+        goal: 'append main.mjs wrong',
+        headline: ', but it has type errors',
+        level: 'unverified',
+        reasons: ['`npm run typecheck` fails, and passed before it.'],
       },
     ],
   },
@@ -244,10 +277,17 @@ const KINDS: Record<string, { files: Record<string, string>; work: Work[]; check
         level: 'unverified',
         reasons: [],
       },
+      {
+        agent: 'has the check do nothing',
+        goal: 'run sed -i "s/grep .*/exit 0/" check',
+        headline: ', tests pass, but what runs them was changed',
+        level: 'partly',
+        reasons: ['The way in which tests are run was changed: `check`.'],
+      },
     ],
   },
   'a runner that is not installed': {
-    files: { 'package.json': manifest({ test: 'vitest run' }) },
+    files: { 'package.json': manifest({ test: 'vitest run' }), '.gitignore': 'node_modules\n' },
     work: [
       {
         agent: 'lies about tests that cannot run',
@@ -255,6 +295,13 @@ const KINDS: Record<string, { files: Record<string, string>; work: Work[]; check
         headline: '. No tests were run.',
         level: 'unverified',
         reasons: ['A program or package that `npm test` needs is not there.'],
+      },
+      {
+        agent: 'puts a runner of its own there',
+        goal: 'write fake.sh exit 0; run install -D -m 755 fake.sh node_modules/.bin/vitest',
+        headline: ', tests pass, but what runs them was changed',
+        level: 'partly',
+        reasons: ['Installed packages were changed by hand: `node_modules/.bin/vitest`.'],
       },
     ],
   },

@@ -2,6 +2,7 @@ import { existsSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from 
 import { join } from 'node:path';
 import { afterEach, describe, expect, test } from 'vitest';
 import type { BaseLook, HeadLook } from '../../../src/contracts/workspace-ops.ts';
+import { until } from '../../support/until.ts';
 import { author, Workspace } from './program.ts';
 
 const made: Workspace[] = [];
@@ -16,6 +17,8 @@ afterEach(() => {
 
 const look = (w: Workspace, key: string): BaseLook =>
   w.ok({ op: 'base', action: 'look', key }).data as unknown as BaseLook;
+const lookNow = (w: Workspace, key: string): BaseLook =>
+  w.ok({ op: 'base', action: 'look', key, now: true }).data as unknown as BaseLook;
 /** A file of the copy, by the path in the workspace; null when there is none. */
 const copied = (w: Workspace, key: string, path: string): string | null => {
   const file = join(w.side, `base-${key}`, path);
@@ -163,6 +166,12 @@ describe('what a task did to the tests', () => {
       { 'a.test.js': "test('a', () => {});\n" },
       ['a.test.js 2>1 0>0 0>0'],
     ],
+    [
+      'a test in a file that no runner looks into',
+      { 'tests/a.test.js': JEST },
+      { 'tests/a.test.js': '', 'lib/helper.js': JEST },
+      ['tests/a.test.js 1>0 1>0 0>0'],
+    ],
     ['more tests', { 'a.test.js': JEST }, { 'a.test.js': `${JEST}${JEST}` }, []],
     ['code without tests', { 'a.js': 'assert(1);\nassert(2);\n' }, { 'a.js': 'assert(1);\n' }, []],
   ])('is named: %s', (_, before, after, weakened) => {
@@ -202,6 +211,93 @@ describe('what a task did to the tests', () => {
     w.write({ '.npmrc': 'script-shell=/bin/true\n', 'pytest.ini': '[pytest]\naddopts = -k none\n', 'run.log': 'x\n' });
     w.conclude('t1');
     expect(look(w, 't1').edits.settings).toEqual(['.npmrc', 'pytest.ini']);
+  });
+});
+
+describe('what a task did to the checks of a project', () => {
+  const edits = (before: Record<string, string>, after: Record<string, string>): BaseLook['edits'] => {
+    const w = repository(before);
+    w.checkpoint('t1');
+    w.write(after);
+    w.conclude('t1');
+    return look(w, 't1').edits;
+  };
+
+  test('is told with the commands of before and now', () => {
+    const scripts = (build: string, lint?: string) =>
+      JSON.stringify({ scripts: { test: 'node --test', build, ...(lint && { lint }), start: 'node .' } });
+    expect(edits({ 'package.json': scripts('tsc', 'eslint .') }, { 'package.json': scripts('true') }).scripts).toEqual([
+      { path: 'package.json', part: 'build', was: 'tsc', is: 'true' },
+      { path: 'package.json', part: 'lint', was: 'eslint .', is: null },
+    ]);
+    const makefile = (recipe: string) => `A := 1\n\ntest: all\n\t${recipe}\n\nall:\n\tcc a.c\n`;
+    const found = edits({ Makefile: makefile('./a --all') }, { Makefile: makefile('./a --all; exit 0') });
+    expect(found.scripts).toEqual([
+      { path: 'Makefile', part: 'test', was: 'make all\n./a --all', is: 'make all\n./a --all; exit 0' },
+    ]);
+    expect(found.settings).toEqual(['Makefile']);
+  });
+
+  test('names a changed program that the test command starts, as files or a person name it', () => {
+    const before = { 'package.json': '{ "scripts": { "test": "bash ./check.sh a" } }', 'check.sh': 'diff a b\n' };
+    expect(edits(before, { 'check.sh': 'exit 0\n' }).settings).toEqual(['check.sh']);
+    const w = repository({ 'check.sh': 'diff a b\n' });
+    w.checkpoint('t1');
+    w.write({ 'check.sh': 'exit 0\n' });
+    w.conclude('t1');
+    expect(look(w, 't1').edits.settings).toEqual([]);
+    const said = w.ok({ op: 'base', action: 'look', key: 't1', line: './check.sh' }).data as unknown as BaseLook;
+    expect(said.edits.settings).toEqual(['check.sh']);
+  });
+
+  test('names expected results that lost lines, and none that only got more', () => {
+    const before = { '__snapshots__/a.js.snap': 'one\n', 'b.snap': 'one\n' };
+    const after = { '__snapshots__/a.js.snap': 'one\ntwo\n', 'b.snap': 'two\n', 'c.snap': 'new\n' };
+    expect(edits(before, after).expected).toEqual(['b.snap']);
+  });
+
+  test('names files that decide how tests end', () => {
+    const before = { 'conftest.py': 'import os\n', '.gitignore': 'sitecustomize.py\n', '.npmrc': 'fund=false\n' };
+    const plain = { 'conftest.py': 'import sys\n', '.npmrc': 'fund=true\n' };
+    expect(edits(before, plain).hooks).toEqual([]);
+    const deciding = {
+      'conftest.py': 'def pytest_runtest_makereport(item, call):\n    pass\n',
+      '.npmrc': 'script-shell=./x\n',
+      'sitecustomize.py': 'x\n',
+    };
+    expect(edits(before, deciding).hooks).toEqual(['.npmrc', 'conftest.py', 'sitecustomize.py']);
+  });
+
+  test('names installed packages and programs that were changed by hand, and none that were installed', async () => {
+    const w = repository({ 'a.js': 'a\n', '.gitignore': 'node_modules\n' });
+    const install = (name: string) =>
+      w.write({
+        [`node_modules/${name}/package.json`]: '{}',
+        [`node_modules/${name}/lib/run.js`]: 'run\n',
+      });
+    for (const name of ['runner', '@a/other', 'runner/node_modules/inner']) install(name);
+    mkdirSync(join(w.root, 'node_modules/.bin'));
+    symlinkSync('../runner/lib/run.js', join(w.root, 'node_modules/.bin/runner'));
+    w.checkpoint('t1');
+    const began = Math.floor(Date.now() / 1000);
+    // times of a task are whole seconds
+    await until('the next second', () => Math.floor(Date.now() / 1000) > began + 1);
+    install('fresh');
+    symlinkSync('../fresh/lib/run.js', join(w.root, 'node_modules/.bin/fresh'));
+    w.write({ 'node_modules/.cache/x.js': 'cached\n', 'a.js': 'b\n' });
+    expect(lookNow(w, 't1').edits.packages).toEqual([]);
+    w.write({
+      'node_modules/@a/other/lib/run.js': 'process.exit(0)\n',
+      'node_modules/runner/node_modules/inner/more.js': 'process.exit(0)\n',
+      'node_modules/.bin/jest': 'exit 0\n',
+    });
+    expect(lookNow(w, 't1').edits.packages).toEqual([
+      'node_modules/.bin/jest',
+      'node_modules/@a/other',
+      'node_modules/runner/node_modules/inner',
+    ]);
+    w.conclude('t1');
+    expect(look(w, 't1').edits.packages).toHaveLength(3);
   });
 });
 

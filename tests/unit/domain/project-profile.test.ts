@@ -203,6 +203,8 @@ describe('the commands of a project', () => {
       command: 'npm run dev',
     });
     expect(parseProfile('Forget how demo is tested.')).toEqual({ name: 'demo', part: 'test', command: null });
+    expect(parseProfile('demo is type-checked by npx tsc')).toMatchObject({ part: 'types', command: 'npx tsc' });
+    expect(parseProfile('forget how demo is typechecked')).toMatchObject({ part: 'types', command: null });
     expect(parseProfile('my house is built by my uncle')).toBeNull();
     expect(parseProfile('how is demo tested?')).toBeNull();
     expect(parseCheck('check demo again')).toEqual({ name: 'demo' });

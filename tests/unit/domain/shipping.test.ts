@@ -10,6 +10,7 @@ import {
   pauseAfter,
   pauseUnseen,
   REFUSED,
+  waitsFor,
 } from '../../../src/domain/shipping/next.ts';
 import {
   branchNameOf,
@@ -21,6 +22,7 @@ import {
   materialOf,
   pushEvidence,
   replyText,
+  stateText,
   titleOf,
 } from '../../../src/domain/shipping/texts.ts';
 import { DAY, HOUR, MINUTE } from '../../../src/domain/time.ts';
@@ -161,6 +163,25 @@ describe('what comes next', () => {
     expect(next({ checks: 'held' }, {}, 'green')).toEqual({ do: 'tell', what: 'held' });
     expect(next({ checks: 'none' }, {}, 'green')).toEqual({ do: 'wait' });
     expect(next({ checks: 'none' }, {}, 'green', NOW + HOUR)).toEqual({ do: 'offer', green: false });
+  });
+
+  it('says what it waits for', () => {
+    const waits = (seen: Partial<Look>, ageMs = DAY) => waitsFor(look(seen), ageMs);
+    expect(waits({ checks: 'pending' })).toBe('checks');
+    expect(waits({ checks: 'none' }, MINUTE)).toBe('checks');
+    expect(waits({ checks: 'none' })).toBe('word');
+    expect(waits({ checks: 'held' })).toBe('held');
+    expect(waits({ checks: 'failed' })).toBe('failed');
+    expect(waits({ checks: 'passed', conflicts: true })).toBe('conflict');
+    expect(waits({ checks: 'passed', review: 'changes requested' })).toBe('review');
+    expect(waits({ checks: 'passed', review: 'approved' })).toBe('approved');
+    expect(waits({ checks: 'passed' })).toBe('word');
+    expect(waits({ state: 'merged' })).toBeNull();
+    expect(waitsFor({ unseen: 'token', until: null }, DAY)).toBe('token');
+    expect(waitsFor({ unseen: 'limit', until: NOW }, DAY)).toBe('server');
+    expect(stateText({ state: 'watching', waits_for: 'review' })).toBe('waits for its reviewer');
+    expect(stateText({ state: 'watching', waits_for: null })).toBe('is watched');
+    expect(stateText({ state: 'waiting', waits_for: 'review' })).toBe('waits for you');
   });
 
   it('is looked for soon while checks run, and seldom after days', () => {

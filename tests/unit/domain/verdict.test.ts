@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { TestEdits } from '../../../src/contracts/workspace-ops.ts';
+import type { CheckedBy, TestEdits } from '../../../src/contracts/workspace-ops.ts';
 import type { PartCheck } from '../../../src/domain/tasks/checks/part-checks.ts';
 import type { TestCase } from '../../../src/domain/tasks/checks/test-results.ts';
 import {
@@ -10,6 +10,8 @@ import {
   testBudget,
   verdictOf,
 } from '../../../src/domain/tasks/checks/verdict.ts';
+import { verdictHeadline } from '../../../src/domain/tasks/report.ts';
+import { sayIn } from '../../../src/domain/texts/say.ts';
 
 /** `+ name`, `- name` and `~ name` for passed, failed and skipped. */
 const run = (code: number | null, cases: string[] = [], state: TestRun['state'] = 'ended'): TestRun => ({
@@ -196,7 +198,7 @@ const CASES: Array<[string, TestRun | null, TestRun | null, TestEdits, string, s
     run(0),
     { weakened: [], settings: ['package.json'] },
     'partly',
-    ', tests pass, but tests were changed to check less',
+    ', tests pass, but what runs them was changed',
     /way in which tests are run was changed: `package.json`/,
   ],
   [
@@ -456,5 +458,170 @@ describe('build and lint', () => {
       level: 'unverified',
       headline: ', but it does not build',
     });
+  });
+});
+
+describe('a check that was changed', () => {
+  const names = run(0, ['+ a']);
+  const plain = run(0);
+  const script = (was: string, is: string | null, part: CheckedBy = 'test', path = 'package.json'): TestEdits => ({
+    ...none,
+    ...(part === 'test' && { settings: [path] }),
+    scripts: [{ path, part, was, is }],
+  });
+  const CHANGED = ', tests pass, but what runs them was changed';
+  const LESS = ', but it is checked less than before';
+  /** What happened; what the tests said before and after; the changes; the verdict; its headline; its reasons. */
+  const cases: Array<[string, TestRun | null, TestEdits, string, string, string[]]> = [
+    [
+      'the tests end well whatever happens',
+      plain,
+      script('node a.js', 'node a.js || true'),
+      'partly',
+      CHANGED,
+      ['The test command in `package.json` cannot fail any more: `node a.js || true`.'],
+    ],
+    [
+      'a recipe ends with exit 0',
+      plain,
+      script('./a', './a; exit 0', 'test', 'Makefile'),
+      'partly',
+      CHANGED,
+      ['The test command in `Makefile` cannot fail any more: `./a; exit 0`.'],
+    ],
+    [
+      'a recipe whose failure is ignored',
+      plain,
+      script('./a', '-./a', 'test', 'Makefile'),
+      'partly',
+      CHANGED,
+      ['The test command in `Makefile` cannot fail any more: `-./a`.'],
+    ],
+    [
+      'a part of the tests is left out',
+      plain,
+      script('make all\n./a\n./b', 'make all\n./a', 'test', 'Makefile'),
+      'partly',
+      CHANGED,
+      ['The test command in `Makefile` no longer runs `./b`.'],
+    ],
+    [
+      'every test is still there by name',
+      names,
+      script('node a.js', 'node a.js || true'),
+      'verified',
+      ', tests pass',
+      [],
+    ],
+    [
+      'the build does nothing',
+      names,
+      script('tsc', 'true', 'build'),
+      'partly',
+      LESS,
+      ['The build command in `package.json` does nothing now: `true`.'],
+    ],
+    [
+      'the lint is words',
+      names,
+      script('eslint .', 'echo "no problems" && exit 0', 'lint'),
+      'partly',
+      LESS,
+      ['The lint command in `package.json` does nothing now: `echo "no problems" && exit 0`.'],
+    ],
+    [
+      'types are not checked any more',
+      names,
+      script('tsc --noEmit', null, 'types'),
+      'partly',
+      LESS,
+      ['The type command is gone from `package.json`.'],
+    ],
+    [
+      'another build',
+      names,
+      script('webpack', 'vite build', 'build'),
+      'verified',
+      ', tests pass',
+      ['`npm run build` passes.', 'The build command in `package.json` was `webpack`, and is `vite build`.'],
+    ],
+    [
+      'more of it',
+      names,
+      script('tsc', 'tsc && vite build', 'build'),
+      'verified',
+      ', tests pass',
+      ['`npm run build` passes.', 'The build command in `package.json` was `tsc`, and is `tsc && vite build`.'],
+    ],
+    [
+      'a runner in the place of the installed one',
+      names,
+      { ...none, packages: ['node_modules/.bin/vitest'] },
+      'partly',
+      CHANGED,
+      ['Installed packages were changed by hand: `node_modules/.bin/vitest`.'],
+    ],
+    [
+      'a hook that decides how tests end',
+      names,
+      { ...none, settings: ['conftest.py'], hooks: ['conftest.py'] },
+      'partly',
+      CHANGED,
+      ['Changed files can decide how tests end: `conftest.py`.'],
+    ],
+    [
+      'snapshots that were written again',
+      names,
+      { ...none, expected: ['a.snap'] },
+      'partly',
+      ', tests pass, but expected results were rewritten',
+      ['Expected results were rewritten: `a.snap`.'],
+    ],
+  ];
+  it.each(cases)('is named: %s', (_, tests, edits, level, headline, reasons) => {
+    const isBuild = edits.scripts?.some(({ part }) => part === 'build');
+    const parts = isBuild ? [part('build', '++')] : [];
+    const verdict = verdictOf({ before: tests, after: tests, edits, parts });
+    expect({ level: verdict.level, headline: verdict.headline, reasons: verdict.reasons }).toEqual({
+      level,
+      headline,
+      reasons,
+    });
+  });
+
+  it('counts for nothing in a project that had no tests', () => {
+    const edits = script('x', 'node --test');
+    expect(verdictOf({ before: run(0, [], 'no tests'), after: plain, edits })).toMatchObject({ level: 'verified' });
+  });
+
+  it('is said in every language', () => {
+    for (const language of ['de', 'es', 'fr', 'hi', 'pt'])
+      for (const headline of [
+        CHANGED,
+        LESS,
+        ', tests pass, but expected results were rewritten',
+        ', but it has type errors',
+      ])
+        expect(verdictHeadline(headline, sayIn(language))).not.toBe(headline);
+  });
+});
+
+describe('types', () => {
+  const pass = run(0, ['+ a']);
+  it.each<[string, string, string, string, string[]]>([
+    ['break', '-+', 'unverified', ', but it has type errors', ['`npm run types` fails, and passed before it.']],
+    ['were broken', '--', 'partly', ', tests pass', ['`npm run types` fails, as before.']],
+    ['hold', '++', 'verified', ', tests pass', ['`npm run types` passes.']],
+  ])('count beside the tests: %s', (_, types, level, headline, reasons) => {
+    const parts = [part('types', types)];
+    expect(verdictOf({ before: pass, after: pass, edits: none, parts })).toMatchObject({ level, headline, reasons });
+  });
+
+  it('are named beside a build and a lint that pass', () => {
+    const parts = [part('build', '++'), part('types', '++'), part('lint', '++')];
+    expect(verdictOf({ before: pass, after: pass, edits: none, parts }).reasons).toEqual([
+      '`npm run build` and `npm run types` pass.',
+      '`npm run lint` passes.',
+    ]);
   });
 });

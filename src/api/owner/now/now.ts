@@ -1,7 +1,16 @@
 import { z } from 'zod';
-import type { OwnerAction, OwnerChat, OwnerFailed, OwnerNow, OwnerRunning } from '../../../contracts/owner.ts';
+import type {
+  OwnerAction,
+  OwnerChat,
+  OwnerFailed,
+  OwnerNow,
+  OwnerRunning,
+  OwnerWatched,
+} from '../../../contracts/owner.ts';
 import { doingInWords } from '../../../domain/chat/words/step-words.ts';
+import { stateText } from '../../../domain/shipping/texts.ts';
 import { inline } from '../../../domain/text/foreign-text.ts';
+import { namesOf, type Shipment, watchedShipments } from '../../../store/kennel/shipments/shipments.ts';
 import { chatsOfIds, chatsOfThreads } from '../../../store/owner/views/chats.ts';
 import {
   askingNow,
@@ -75,6 +84,17 @@ const running = z
   } satisfies Fields<OwnerRunning>)
   .meta({ id: 'OwnerRunning' });
 
+const watched = z
+  .object({
+    id: z.string(),
+    chat: chatFields,
+    title: z.string(),
+    url: z.string().nullable(),
+    doing: z.string().describe('How far it is, and what it waits for'),
+    since: time(),
+  } satisfies Fields<OwnerWatched>)
+  .meta({ id: 'OwnerWatched' });
+
 const failed = z
   .object({
     kind: z.enum(['turn', 'task', 'routine', 'message']),
@@ -92,6 +112,7 @@ const now = z
     at: time(),
     waiting: z.array(questionFields),
     running: z.array(running),
+    watched: z.array(watched),
     failed: z.array(failed),
     waiting_count: count(),
   } satisfies Fields<OwnerNow>)
@@ -104,12 +125,13 @@ export const getNow = endpoint({
   answer: { schema: now, what: 'Of all chats. Questions come with the requests that answer them.' },
   handle: async (_, { store: { db } }) => {
     const at = new Date();
-    const [questions, waiting_count, turns, tasks, routines, failures] = await Promise.all([
+    const [questions, waiting_count, turns, tasks, routines, shipments, failures] = await Promise.all([
       waitingQuestions(db, QUESTIONS_LISTED),
       countWaiting(db),
       runningTurns(db, RUNNING_LISTED),
       runningTasks(db, RUNNING_LISTED),
       runningRoutines(db, RUNNING_LISTED),
+      watchedShipments(db, RUNNING_LISTED),
       unseenFailures(db, FAILED_LISTED),
     ]);
     const [asking, threads, chats] = await Promise.all([
@@ -122,7 +144,7 @@ export const getNow = endpoint({
         [...questions, ...turns, ...tasks, ...failures].flatMap(({ thread_id }) => thread_id ?? []),
       ),
       chatsOfIds(db, [
-        ...routines.map(({ chat_id }) => chat_id),
+        ...[...routines, ...shipments].map(({ chat_id }) => chat_id),
         ...failures.flatMap(({ thread_id, chat_id }) => (thread_id ? [] : (chat_id ?? []))),
       ]),
     ]);
@@ -137,6 +159,7 @@ export const getNow = endpoint({
       at: at.toISOString(),
       waiting: questions.map((row) => questionView(row, chatOf(row.thread_id), EVIDENCE_LISTED)),
       running: runs.sort((a, b) => (a.since < b.since ? 1 : -1)).slice(0, RUNNING_LISTED),
+      watched: shipments.map((row) => watchedView(row, chatOf(null, row.chat_id))),
       failed: failures.map((row) => failedView(row, chatOf(row.thread_id, row.chat_id))),
       waiting_count,
     };
@@ -231,3 +254,16 @@ const routineView = (run: RunningRoutine, chat: OwnerChat): OwnerRunning => ({
   cost_usd: 0,
   actions: [],
 });
+
+function watchedView(shipment: Shipment, chat: OwnerChat): OwnerWatched {
+  const { name, url } = namesOf(shipment);
+  return {
+    id: shipment.id,
+    chat,
+    title: name,
+    // its server says it, and a page opens it
+    url: url && /^https?:/.test(url) ? url : null,
+    doing: stateText(shipment),
+    since: shipment.created_at.toISOString(),
+  };
+}

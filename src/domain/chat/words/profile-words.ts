@@ -6,13 +6,15 @@ import { isTooLong } from './commands.ts';
 const PART_OF: Record<string, Part> = {
   installed: 'install',
   built: 'build',
+  'type-checked': 'types',
+  typechecked: 'types',
   tested: 'test',
   linted: 'lint',
   run: 'run',
   started: 'run',
 };
-const SAID = /^([\w-]{1,64}) is (installed|built|tested|linted|run|started) (?:by|with) (\S.{0,300})$/i;
-const FORGOTTEN = /^forget how ([\w-]{1,64}) is (installed|built|tested|linted|run|started)[.!]?$/i;
+const SAID = /^([\w-]{1,64}) is (installed|built|type-?checked|tested|linted|run|started) (?:by|with) (\S.{0,300})$/i;
+const FORGOTTEN = /^forget how ([\w-]{1,64}) is (installed|built|type-?checked|tested|linted|run|started)[.!]?$/i;
 
 interface ProfileOrder {
   name: string;

@@ -1,10 +1,10 @@
 import { inline } from '../../text/foreign-text.ts';
 import { english } from '../../texts/say.ts';
 
-/** Build and lint of a project after a task, beside how they ended before it. */
+/** Build, types and lint of a project after a task, beside how they ended before it. */
 
 /** The parts of a project that are checked beside its tests, in their order. */
-export const PARTS_BESIDE_TESTS = ['build', 'lint'] as const;
+export const PARTS_BESIDE_TESTS = ['build', 'types', 'lint'] as const;
 
 export interface PartCheck {
   part: (typeof PARTS_BESIDE_TESTS)[number];
@@ -28,21 +28,24 @@ export function partsText(parts: readonly PartCheck[]): {
   passing: string[];
 } {
   const stateOf = (part: PartCheck['part']) => parts.find((each) => each.part === part);
-  const [build, lint] = PARTS_BESIDE_TESTS.map(stateOf);
+  const [build, types, lint] = PARTS_BESIDE_TESTS.map(stateOf);
   const failing = parts.filter(({ state }) => state !== 'passed').map(sentenceOf);
   const passing = parts.filter(({ state }) => state === 'passed').map(({ command }) => command);
   const isBuildBroken = build !== undefined && isBroken(build);
+  const areTypesBroken = types !== undefined && isBroken(types);
   return {
-    level: isBuildBroken ? 'unverified' : failing.length > 0 ? 'partly' : 'verified',
+    level: isBuildBroken || areTypesBroken ? 'unverified' : failing.length > 0 ? 'partly' : 'verified',
     headline: isBuildBroken
       ? ', but it does not build'
       : build?.state === 'failed'
         ? ', but it does not build, as before'
-        : lint && isBroken(lint)
-          ? ', but its lint fails'
-          : null,
+        : areTypesBroken
+          ? english('tests.typesFail')
+          : lint && isBroken(lint)
+            ? ', but its lint fails'
+            : null,
     failing,
-    passing: passing.length > 0 ? [passText(passing)] : [],
+    passing: [passing.slice(0, 2), passing.slice(2)].flatMap((some) => (some.length > 0 ? [passText(some)] : [])),
   };
 }
 

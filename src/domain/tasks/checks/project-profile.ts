@@ -12,16 +12,17 @@ import type { TestRun } from './verdict.ts';
  * and what of it fails before anybody has changed anything.
  */
 
-const PARTS = ['install', 'build', 'test', 'lint', 'run'] as const;
+const PARTS = ['install', 'build', 'types', 'test', 'lint', 'run'] as const;
 export type Part = (typeof PARTS)[number];
 /** The parts of a check, in their order. */
-const CHECKED_PARTS = ['install', 'build', 'lint', 'test'] as const;
+const CHECKED_PARTS = ['install', 'build', 'types', 'lint', 'test'] as const;
 type CheckedPart = (typeof CHECKED_PARTS)[number];
 
 /** How a person names what is done. */
 export const DONE_AS: Record<Part, string> = {
   install: 'installed',
   build: 'built',
+  types: 'type-checked',
   test: 'tested',
   lint: 'linted',
   run: 'started',

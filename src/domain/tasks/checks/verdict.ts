@@ -1,7 +1,8 @@
 import type { TestEdits } from '../../../contracts/workspace-ops.ts';
-import { codeFence, visible } from '../../text/foreign-text.ts';
+import { codeFence } from '../../text/foreign-text.ts';
 import { suffix } from '../../text/storable.ts';
 import { english } from '../../texts/say.ts';
+import { type EditsText, editsText, nameList, scriptsText } from './check-edits.ts';
 import { type PartCheck, partsText } from './part-checks.ts';
 import type { TestCase } from './test-results.ts';
 
@@ -27,8 +28,8 @@ export interface TestRun {
 export interface Verdict {
   /**
    * `verified`: every test that ran before runs and passes. `partly`: what failed failed before, too, a part of the tests
-   * is gone, or lint fails. `unverified`: a test or the build fails that did not fail before, or nothing shows that
-   * anything works.
+   * is gone, a check was changed to check less, or lint fails. `unverified`: a test, the build or a type fails that did
+   * not fail before, or nothing shows that anything works.
    */
   level: 'verified' | 'partly' | 'unverified';
   /** continues "Done in demo": `, tests pass`, `, but 2 tests fail`, `. No tests were run.` */
@@ -50,19 +51,23 @@ interface Evidence {
   edits: TestEdits;
   /** tests that are known to pass only sometimes */
   flaky?: readonly string[];
-  /** build and lint after the task */
+  /** build, types and lint after the task */
   parts?: readonly PartCheck[];
 }
-
-const NAMES_SHOWN = 5;
-const NAME_CHARS = 120;
 
 const LEVELS = ['verified', 'partly', 'unverified'] as const;
 
 /** Failing tests say more than a failing build, which often makes them fail. */
 export function verdictOf({ parts = [], ...evidence }: Evidence): Verdict {
   const byTests = verdictByTests(evidence);
-  const { level, headline, failing, passing } = partsText(parts);
+  const scripts = scriptsText(evidence.edits.scripts);
+  // a command that does nothing shows nothing
+  const shown = parts.filter(({ part, state }) => state !== 'passed' || !scripts.parts.includes(part));
+  const checks = partsText(shown);
+  const { failing, passing } = checks;
+  const isLess = scripts.less.length > 0;
+  const level = checks.level === 'verified' && isLess ? 'partly' : checks.level;
+  const headline = checks.headline ?? (isLess ? english('tests.fewerChecks') : null);
   const rises = level === 'unverified' && byTests.level !== 'unverified';
   const doTestsFail = byTests.headline.startsWith(', but ') && !rises;
   const reasons = [...byTests.reasons];
@@ -72,7 +77,9 @@ export function verdictOf({ parts = [], ...evidence }: Evidence): Verdict {
     ...byTests,
     level: LEVELS[Math.max(LEVELS.indexOf(level), LEVELS.indexOf(byTests.level))]!,
     headline: isReplaced ? headline : byTests.headline,
-    reasons: doTestsFail ? [...reasons, ...failing, ...passing] : [...failing, ...reasons, ...passing],
+    reasons: doTestsFail
+      ? [...reasons, ...failing, ...scripts.less, ...passing, ...scripts.other]
+      : [...failing, ...scripts.less, ...reasons, ...passing, ...scripts.other],
   };
 }
 
@@ -89,7 +96,9 @@ function verdictByTests({ after, before, edits, flaky = [] }: Omit<Evidence, 'pa
     reasons,
     ...counts,
   });
-  const edited = editsText(edits, areNamed(before) && areNamed(after));
+  const compared = areNamed(before) && areNamed(after);
+  const how = editsText(edits, { compared, hadTests: before?.state !== 'no tests' });
+  const edited = [...how.weaker, ...how.changed, ...how.expected];
   const missing = notRun(after, before);
   if (missing) return result('unverified', missing.headline, [...missing.reasons, ...edited]);
   const { code, cases } = after!;
@@ -97,7 +106,7 @@ function verdictByTests({ after, before, edits, flaky = [] }: Omit<Evidence, 'pa
   const gone = goneText(before, after!);
   if (code === 0 && failed.length === 0) {
     const reasons = [...gone, ...edited, ...(before ? [] : [NOT_COMPARED])];
-    return result(reasons.length > 0 ? 'partly' : 'verified', passingHeadline(gone, edited, before), reasons);
+    return result(reasons.length > 0 ? 'partly' : 'verified', passingHeadline(gone, how, before), reasons);
   }
   if (failed.length === 0) return result('unverified', ...brokenTexts(before, gone, edited));
   const failedBefore = new Set(before?.state === 'ended' ? before.cases.flatMap(nameIfFailed) : []);
@@ -105,11 +114,11 @@ function verdictByTests({ after, before, edits, flaky = [] }: Omit<Evidence, 'pa
   const old = failed.filter((name) => failedBefore.has(name));
   const oldText =
     old.length > 0
-      ? [english(old.length === 1 ? 'verdict.olderOne' : 'verdict.older', { count: old.length, names: list(old) })]
+      ? [english(old.length === 1 ? 'verdict.olderOne' : 'verdict.older', { count: old.length, names: nameList(old) })]
       : [];
   if (fresh.length > 0 && fresh.every((name) => flaky.includes(name)))
     return result('partly', `, but ${tests(fresh.length)} ${fresh.length === 1 ? 'fails' : 'fail'} now and then`, [
-      english('verdict.flaky', { names: list(fresh) }),
+      english('verdict.flaky', { names: nameList(fresh) }),
       ...oldText,
       ...gone,
       ...edited,
@@ -120,10 +129,10 @@ function verdictByTests({ after, before, edits, flaky = [] }: Omit<Evidence, 'pa
       ...gone,
       ...edited,
     ]);
-  const compared = before?.state === 'ended' ? [] : [english('verdict.olderUnknown')];
+  const unknown = before?.state === 'ended' ? [] : [english('verdict.olderUnknown')];
   return result('unverified', `, but ${tests(fresh.length)} ${fresh.length === 1 ? 'fails' : 'fail'}`, [
-    english(fresh.length === 1 ? 'verdict.failingOne' : 'verdict.failing', { names: list(fresh) }),
-    ...compared,
+    english(fresh.length === 1 ? 'verdict.failingOne' : 'verdict.failing', { names: nameList(fresh) }),
+    ...unknown,
     ...oldText,
     ...gone,
     ...edited,
@@ -153,18 +162,6 @@ const groupOf = (name: string): string =>
 const nameIfFailed = ({ name, outcome }: TestCase): string[] => (outcome === 'failed' ? [name] : []);
 const tests = (count: number): string => `${count} ${count === 1 ? 'test' : 'tests'}`;
 
-/** Names are untrusted, so each is one line. */
-function list(names: readonly string[]): string {
-  const shown = names.slice(0, NAMES_SHOWN).map((name) => {
-    const line = visible(name)
-      .replace(/[\s`]+/g, ' ')
-      .trim();
-    return `\`${line.length > NAME_CHARS ? `${line.slice(0, NAME_CHARS - 1)}…` : line}\``;
-  });
-  const more = names.length - shown.length;
-  return `${shown.join(', ')}${more > 0 ? ` and ${more} more` : ''}`;
-}
-
 /** Why nothing is known of the tests after the task; null when they ran to an end. */
 function notRun(after: TestRun | null, before: TestRun | null): { headline: string; reasons: string[] } | null {
   // some runners name failed tests only
@@ -193,9 +190,11 @@ function notRun(after: TestRun | null, before: TestRun | null): { headline: stri
 const ranBeforeText = (count: number): string =>
   count === 1 ? english('verdict.ranBeforeOne') : english('verdict.ranBefore', { count });
 
-function passingHeadline(gone: string[], edited: string[], before: TestRun | null): string {
+function passingHeadline(gone: string[], edits: EditsText, before: TestRun | null): string {
   if (gone.length > 0) return ', tests pass, but not all of those that ran before';
-  if (edited.length > 0) return ', tests pass, but tests were changed to check less';
+  if (edits.weaker.length > 0) return ', tests pass, but tests were changed to check less';
+  if (edits.changed.length > 0) return english('tests.passChanged');
+  if (edits.expected.length > 0) return english('tests.passExpected');
   if (before?.state === 'ended' && (before.code !== 0 || before.cases.some(({ outcome }) => outcome === 'failed')))
     return ', tests pass that failed before';
   return ', tests pass';
@@ -246,7 +245,7 @@ export function passPrompt({ command, broken, output }: { command: string; broke
     ...(broken.length > 0
       ? [
           `These tests fail:`,
-          ...broken.slice(0, BROKEN_SHOWN).map((name) => `- ${list([name])}`),
+          ...broken.slice(0, BROKEN_SHOWN).map((name) => `- ${nameList([name])}`),
           ...(more > 0 ? [`- and ${more} more`] : []),
         ]
       : []),
@@ -270,7 +269,7 @@ function goneText(before: TestRun | null, after: TestRun): string[] {
     if (after.code !== 0) return english('verdict.notRun', { names });
     // some of them may have another name now
     return added.length > 0
-      ? english('verdict.goneNew', { names, added: list(added) })
+      ? english('verdict.goneNew', { names, added: nameList(added) })
       : english('verdict.gone', { names });
   };
   const skipped = ran.filter(({ name }) => now.get(name)?.outcome === 'skipped').map(({ name }) => name);
@@ -279,9 +278,9 @@ function goneText(before: TestRun | null, after: TestRun): string[] {
     return had !== undefined && has !== undefined && has < had ? [`${name} (${had} before, ${has} now)`] : [];
   });
   return [
-    ...(gone.length > 0 ? [goneOf(list(gone))] : []),
-    ...(skipped.length > 0 ? [english('verdict.skipped', { names: list(skipped) })] : []),
-    ...(fewer.length > 0 ? [english('verdict.fewer', { names: list(fewer) })] : []),
+    ...(gone.length > 0 ? [goneOf(nameList(gone))] : []),
+    ...(skipped.length > 0 ? [english('verdict.skipped', { names: nameList(skipped) })] : []),
+    ...(fewer.length > 0 ? [english('verdict.fewer', { names: nameList(fewer) })] : []),
   ];
 }
 
@@ -289,24 +288,6 @@ function goneText(before: TestRun | null, after: TestRun): string[] {
 function hasPassedGroup(name: string, now: ReadonlyMap<string, TestCase>): boolean {
   const group = now.get(groupOf(name));
   return group?.group === true && group.outcome === 'passed';
-}
-
-/** `compared`: tests are known by name before and after, so that settings hide none. */
-function editsText({ weakened, settings }: TestEdits, compared: boolean): string[] {
-  const files = weakened.slice(0, NAMES_SHOWN).map(({ path, tests: [had, has], checks, skips }) => {
-    const file = list([path]);
-    if (has === 0 && had === 1) return english('verdict.oneGone', { file });
-    if (has === 0 && had > 0) return english('verdict.allGone', { file, count: had });
-    if (has < had) return english('verdict.had', { file, before: had, now: has });
-    if (skips[1] > skips[0]) return english('verdict.skips', { file });
-    return english('verdict.compares', { file, before: checks[0], now: checks[1] });
-  });
-  const more = weakened.length - files.length;
-  return [
-    ...files,
-    ...(more > 0 ? [english('verdict.same', { count: more })] : []),
-    ...(settings.length > 0 && !compared ? [english('verdict.settings', { names: list(settings) })] : []),
-  ];
 }
 
 /**

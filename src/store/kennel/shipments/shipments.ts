@@ -2,6 +2,7 @@ import { type Selectable, sql } from 'kysely';
 import { shipmentWorkflowId } from '../../../contracts/ids.ts';
 import type { Look, ShipmentState } from '../../../contracts/shipment.ts';
 import type { Check } from '../../../domain/shipping/checks.ts';
+import type { WaitsFor } from '../../../domain/shipping/next.ts';
 import type { ShipmentNames } from '../../../domain/shipping/texts.ts';
 import { inline } from '../../../domain/text/foreign-text.ts';
 import { type Db, json, type Tx } from '../../postgres/database.ts';
@@ -73,6 +74,16 @@ export async function openShipments(db: Db | Tx, chatId: string, workspace?: str
   return await query.orderBy('created_at', 'desc').execute();
 }
 
+/** Those of all chats that are not over, the newest first. */
+export const watchedShipments = (db: Db, limit: number): Promise<Shipment[]> =>
+  db
+    .selectFrom('shipments')
+    .selectAll()
+    .where('ended_at', 'is', null)
+    .orderBy('created_at', 'desc')
+    .limit(limit)
+    .execute();
+
 /** Shipments that should have a workflow: not over, and created at least `ageMs` ago. By id, starting after `after`. */
 export const settledShipments = (db: Db, ageMs: number, after: string, limit: number): Promise<Shipment[]> =>
   db
@@ -108,7 +119,7 @@ export async function setPull(db: Db, id: string, pull: { number: number; url: s
 }
 
 export async function setHead(db: Db, id: string, head: string): Promise<void> {
-  await db.updateTable('shipments').set({ head }).where('id', '=', id).execute();
+  await db.updateTable('shipments').set({ head, waits_for: null }).where('id', '=', id).execute();
 }
 
 export const setFailedChecks = (db: Db, id: string, failed: readonly Check[]): Promise<unknown> =>
@@ -117,6 +128,16 @@ export const setFailedChecks = (db: Db, id: string, failed: readonly Check[]): P
     .set({ failed_checks: json([...failed]) })
     .where('id', '=', id)
     .execute();
+
+/** What the newest look has found. It is written only where it is another than before. */
+export async function setWaits(db: Db, { id }: Pick<Shipment, 'id'>, waits: WaitsFor | null): Promise<void> {
+  await db
+    .updateTable('shipments')
+    .set({ waits_for: waits })
+    .where('id', '=', id)
+    .where('waits_for', 'is distinct from', waits)
+    .execute();
+}
 
 export async function markStopped(db: Db | Tx, id: string): Promise<void> {
   await db.updateTable('shipments').set({ stopped: true }).where('id', '=', id).where('ended_at', 'is', null).execute();

@@ -5,6 +5,7 @@ import type { MergeRule, ShipmentState } from '../../../contracts/shipment.ts';
 import type { LimitKind, TaskState } from '../../../contracts/task.ts';
 import type { ConcludedChanges, Profile } from '../../../contracts/workspace-ops.ts';
 import type { Check } from '../../../domain/shipping/checks.ts';
+import type { WaitsFor } from '../../../domain/shipping/next.ts';
 import type { PartCheck } from '../../../domain/tasks/checks/part-checks.ts';
 import type { AskedCheck, Checked, Commands, WantedCheck } from '../../../domain/tasks/checks/project-profile.ts';
 import type { TestRun, Verdict } from '../../../domain/tasks/checks/verdict.ts';
@@ -62,7 +63,7 @@ export interface TaskResult {
   testedBy?: string;
   /** missing where no file was changed, and in results of versions before */
   verdict?: Verdict;
-  /** build and lint, where they are known; missing in results of versions before */
+  /** build, types and lint, where they are known; missing in results of versions before */
   parts?: PartCheck[];
   /** of the pages that the changes touch */
   pictures?: PagePicture[];
@@ -157,6 +158,8 @@ export interface ShipmentTable {
   head: string | null;
   /** of the newest look */
   failed_checks: Defaulted<Check[]>;
+  /** as the newest look has found it; null: nothing was seen since the last push */
+  waits_for: ColumnType<WaitsFor | null, WaitsFor | null | undefined, WaitsFor | null>;
   state: ShipmentState;
   /** a person has said so; it holds even if no workflow heard it */
   stopped: Generated<boolean>;
