@@ -67,6 +67,7 @@ import * as secondChannel from './migrations/0089-second-channel.ts';
 import * as wordsOfTests from './migrations/0090-words-of-tests.ts';
 import * as profiles from './migrations/0092-profiles.ts';
 import * as namesOfTests from './migrations/0093-names-of-tests.ts';
+import * as browserLogins from './migrations/0095-browser-logins.ts';
 
 /**
  * Versioned migrations, oldest first. Never edit a published one: add the next. The previous release must work with
@@ -141,6 +142,7 @@ const migrations: Record<string, Migration> = {
   '0090_words_of_tests': wordsOfTests,
   '0092_profiles': profiles,
   '0093_names_of_tests': namesOfTests,
+  '0095_browser_logins': browserLogins,
 };
 
 /** A newer version has changed the database so that this version cannot use it. It must not be touched. */
