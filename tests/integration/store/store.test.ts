@@ -2,6 +2,7 @@ import { sql } from 'kysely';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { DAY } from '../../../src/domain/time.ts';
 import { chatKey } from '../../../src/store/chats/ids.ts';
+import { latestBundle, OF_AGENT, saveAttachment } from '../../../src/store/chats/messages/attachments.ts';
 import { onThread } from '../../../src/store/chats/thread-transaction.ts';
 import { readEvents } from '../../../src/store/chats/threads/events.ts';
 import { insertItems, itemRow } from '../../../src/store/chats/threads/items.ts';
@@ -179,5 +180,27 @@ describe('the runs of a schedule', () => {
     const kept = (await listRuns(db, chatId, 1_000)).map(({ summary }) => summary);
     expect(kept).toHaveLength(500);
     expect([kept[0], kept.at(-1)]).toEqual(['Day 520', 'Day 21']);
+  });
+});
+
+describe('a packed file', () => {
+  it('is a session of the person where they sent it, and not where an agent wants to upload it', async () => {
+    const { db } = api.store;
+    const { chatId, threadId } = await newThread(db);
+    const keep = (id: string, mime: string) =>
+      saveAttachment(db, {
+        id,
+        threadId,
+        kind: 'document',
+        mime,
+        name: 'session.tar.gz',
+        data: Buffer.from('1f8b0800', 'hex'),
+        preview: null,
+        text: null,
+      });
+    await keep('att_agent', OF_AGENT);
+    expect(await latestBundle(db, chatId)).toBeUndefined();
+    await keep('att_person', 'application/gzip');
+    expect(await latestBundle(db, chatId)).toMatchObject({ id: 'att_person' });
   });
 });
