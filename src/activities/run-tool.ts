@@ -1,7 +1,7 @@
 import { activityInfo, cancellationSignal } from '@temporalio/activity';
 import type { Effect } from '../contracts/conversation.ts';
 import type { TaskInput } from '../contracts/task.ts';
-import { taskInput } from '../gateway/intake/signal.ts';
+import { isServerAway, taskInput } from '../gateway/intake/signal.ts';
 import { isOver, taskOfCall } from '../store/kennel/tasks/tasks.ts';
 import { isMainChat } from '../store/owner/memories.ts';
 import { toolCalls, toolSeconds } from '../telemetry/metrics.ts';
@@ -69,8 +69,8 @@ async function runInTime(
       return failed(`${tool.name} took longer than ${Math.round(tool.timeoutMs / 1000)} s and was stopped.`);
     // it may have had its effect before it threw, and must not run again
     if (effect === 'once') return failed(`${tool.name} failed: ${message}. Whether it had an effect is unknown.`);
-    // an outage of our own database says nothing about the tool, so the call is retried
-    if (isStoreAway(error)) throw error;
+    // an outage of our own servers says nothing about the tool, so the call is retried
+    if (isStoreAway(error) || isServerAway(error)) throw error;
     if (activityInfo().attempt >= ATTEMPTS) return failed(`${tool.name} failed: ${message}`);
     throw error;
   } finally {

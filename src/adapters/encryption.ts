@@ -1,4 +1,7 @@
 import { createCipheriv, createDecipheriv, randomBytes } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import type { Config } from '../config.ts';
 
 const FORMAT = 1;
 const NONCE_BYTES = 12;
@@ -46,3 +49,9 @@ export function createSealer(key: string): Sealer {
     },
   };
 }
+
+export type KeyPlace = Pick<Config, 'FETCH_HOME' | 'FETCH_ENCRYPTION_KEY'>;
+
+/** With the key of a home. Throws where it has none. */
+export const sealerOf = ({ FETCH_HOME, FETCH_ENCRYPTION_KEY }: KeyPlace): Sealer =>
+  createSealer(FETCH_ENCRYPTION_KEY ?? readFileSync(join(FETCH_HOME, 'encryption-key'), 'utf8').trim());

@@ -262,9 +262,21 @@ export async function auditSchedule(
     if (once < crons) findings.lost.push(`${crons - once} of ${crons} schedules did not fire at ${at}`);
     if (runs.length > once) findings.doubled.push(`${once} schedules fired ${runs.length} times at ${at}`);
     for (const run of runs.filter((each) => each.status !== 'COMPLETED'))
-      findings.stuck.push(`the run of ${at} is ${run.status}`);
+      findings.stuck.push(`the run of ${at} is ${run.status}: ${await whyNot(app.store.db, at)}`);
   }
   return due;
+}
+
+/** What the steps of the runs of this minute said that did not succeed. */
+async function whyNot(db: Db, at: string): Promise<string> {
+  const runs = await db
+    .selectFrom('routine_runs')
+    .select('results')
+    .where('scheduled_for', '=', new Date(at))
+    .where('status', '=', 'failed')
+    .execute();
+  const said = runs.flatMap(({ results }) => results.filter(({ ok }) => !ok).map(({ output }) => output));
+  return said.join('; ') || 'no step says why';
 }
 
 /** Runs that schedules have started, as the Temporal server lists them: two of one workflow id are two. */

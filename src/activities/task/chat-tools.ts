@@ -1,4 +1,4 @@
-import { randomUUID } from 'node:crypto';
+import { createHash, randomUUID } from 'node:crypto';
 import { setTimeout as pause } from 'node:timers/promises';
 import { factsOf } from '../../../kennel/agents/registry.ts';
 import type { ChatAnswer, ChatTools } from '../../adapters/mcp/agent-servers.ts';
@@ -8,7 +8,7 @@ import { cut, storableText } from '../../domain/text/storable.ts';
 import { IntakeError, signalArrival } from '../../gateway/intake/signal.ts';
 import { startTurn } from '../../gateway/intake/turns.ts';
 import { derivedId } from '../../store/chats/ids.ts';
-import { takeAttachment } from '../../store/chats/messages/attachments.ts';
+import { attachmentId, OF_AGENT, saveAttachment, takeAttachment } from '../../store/chats/messages/attachments.ts';
 import { openQuestionOfTurn, outcomeOfTurn, type TurnOutcome } from '../../store/chats/sessions/program-sessions.ts';
 import { chatAccess, chatAutonomy, latestThread } from '../../store/chats/threads/threads.ts';
 import { addTraffic } from '../../store/kennel/egress.ts';
@@ -18,6 +18,7 @@ import { isMainChat } from '../../store/owner/memories.ts';
 import { placesWithCrons, wholeName } from '../../store/owner/places.ts';
 import { availableGroups, chatOfTask } from '../../store/owner/task-chat.ts';
 import { findCronById } from '../../store/routines/crons.ts';
+import { MOST_UPLOAD } from '../../tools/browser/action.ts';
 import { asAgentBrowser, browserCallOf } from '../../tools/browser/agent-browser.ts';
 import { contractToolOf, contractTools, type ListedTask, ourToolOf } from '../../tools/contract-tools.ts';
 import { tools } from '../../tools/registry.ts';
@@ -37,6 +38,8 @@ interface Deps extends Pick<KennelDeps, 'db' | 'config' | 'temporal'> {
 
 /** One task says no more than this, whatever its container does. */
 const MOST_MESSAGES = 50;
+/** Each may have some megabytes, and is stored before anybody is asked. */
+const MOST_UPLOADS = 20;
 const MESSAGE_CHARS = 10_000;
 const PROMPT_CHARS = 2_000;
 /** How often to look whether the chat is free, or the turn has ended. */
@@ -52,6 +55,7 @@ export function createChatTools(deps: Deps, taskId: string): ChatTools {
   };
   // snapshots are read again and again
   const noted = new Set<string>();
+  const uploads = new Set<string>();
   const noteOnce = async (task: Task, what: string, found: readonly object[]): Promise<void> => {
     if (found.length === 0 || noted.has(what)) return;
     noted.add(what);
@@ -71,9 +75,9 @@ export function createChatTools(deps: Deps, taskId: string): ChatTools {
       if (name === 'list_tasks') return await list(deps, task, signal);
       return await callInChat(deps, task, { name, args, key }, signal);
     },
-    async browse(argv, signal) {
+    async browse(argv, data, signal) {
       const task = await liveTask();
-      return task ? await browse(deps, task, argv, signal) : no('The task is over.');
+      return task ? await browse(deps, task, { argv, data, uploads }, signal) : no('The task is over.');
     },
     async snapshot(file) {
       const task = await liveTask();
@@ -185,13 +189,17 @@ async function turnOfCall(
 async function browse(
   deps: Deps,
   task: Task,
-  argv: readonly string[],
+  { argv, data, uploads }: { argv: readonly string[]; data: Buffer; uploads: Set<string> },
   signal: AbortSignal,
 ): Promise<ChatAnswer & { file?: Buffer }> {
   const { db, config, temporal, site } = deps;
   const wanted = browserCallOf(argv);
   if (typeof wanted === 'string') return no(wanted);
   const tool = tools.get(wanted.name)!;
+  if (wanted.file !== undefined) {
+    if (data.length === 0 || data.length > MOST_UPLOAD) return no('A file has between 1 byte and 8 MB.');
+    wanted.args.text = attachmentId(task.id, wanted.file, createHash('sha256').update(data).digest('hex'));
+  }
   const given = tool.schema.safeParse(wanted.args);
   if (!given.success) return no(given.error.issues.map(({ message }) => message).join('; '));
   const args = given.data as Record<string, unknown>;
@@ -199,6 +207,10 @@ async function browse(
   const access = await chatAccess(db, chatId);
   const closed = access && closedTo(tool, access);
   if (closed) return no(closed);
+  if (wanted.file !== undefined) {
+    if (uploads.add(String(args.text)).size > MOST_UPLOADS) return no('This task has uploaded too much already.');
+    await storeFile(deps, task, { id: String(args.text), name: cut(wanted.file, 100), data });
+  }
   const autonomy = (await chatAutonomy(db, chatId))?.autonomy ?? 'supervised';
   const taint = await taintUnattended(db, chatId, [sourceOfTask(task)], tool, args);
   const key = `browse_${randomUUID()}`;
@@ -216,6 +228,17 @@ async function browse(
   const file = picture === null ? undefined : (await takeAttachment(db, threadId, picture))?.data;
   const text = ok && wanted.only ? String(metadata[wanted.only] ?? '') : asAgentBrowser(output);
   return { text, ok, ...(file && { file }) };
+}
+
+/** A file of the container, for the person who is asked about it. */
+async function storeFile(
+  deps: Deps,
+  task: Task,
+  { id, name, data }: { id: string; name: string; data: Buffer },
+): Promise<void> {
+  const threadId = await threadOf(deps, task);
+  const file = { id, threadId, kind: 'document', mime: OF_AGENT, name, data, preview: null, text: null } as const;
+  await saveAttachment(deps.db, file);
 }
 
 /** What came of the call. One that waits for a person is answered at once, because that may take days. */

@@ -90,7 +90,12 @@ const BROWSER = ['gate', 'agent-browser'] as const;
 const BROWSER_PROGRAM = `#!/bin/sh
 answer=$(mktemp) || exit 70
 trap 'rm -f "$answer"' EXIT
-got=$(printf '%s\\0' "$@" | curl --silent --noproxy '*' --unix-socket ${INSIDE.mcpSocket} --data-binary @- \\
+if [ "$1" = upload ]; then
+  for file in "$@"; do :; done
+  [ -f "$file" ] && [ -r "$file" ] || { echo "There is no file $file." >&2; exit 1; }
+fi
+# each argument ends with a null character; the file comes after the last one
+got=$({ printf '%s\\0' "$@"; [ "$1" != upload ] || base64 < "$file"; } | curl --silent --noproxy '*' --unix-socket ${INSIDE.mcpSocket} --data-binary @- \\
   --output "$answer" --write-out '%{http_code} %{content_type}' http://localhost/nanoclaw/browser)
 case "$got" in
   '200 text/'*) cat "$answer" ;;

@@ -49,8 +49,8 @@ export interface ChatTools {
   tools: ReadonlyArray<{ name: string; description?: string; inputSchema: { type: 'object' } }>;
   /** `key`: a call with the key of an earlier one has no second effect */
   call(name: string, args: Record<string, unknown>, key: string, signal: AbortSignal): Promise<ChatAnswer>;
-  /** A command line of `agent-browser`. A picture is a file. */
-  browse(argv: readonly string[], signal: AbortSignal): Promise<ChatAnswer & { file?: Buffer }>;
+  /** A command line of `agent-browser`, with a file that it uploads. A picture is a file. */
+  browse(argv: readonly string[], data: Buffer, signal: AbortSignal): Promise<ChatAnswer & { file?: Buffer }>;
   /** What is in this file of NanoClaw's protocol now; undefined when it has no such file. */
   snapshot(file: string): Promise<object | undefined>;
 }
@@ -63,6 +63,8 @@ export interface ChatAnswer {
 export const CHAT_SERVER = 'nanoclaw';
 /** Of a call that is no MCP: a file of NanoClaw's protocol. */
 const CALL_BYTES = 4 * 1024 * 1024;
+/** A command line with a file as base64. */
+const BROWSE_BYTES = 12 * 1024 * 1024;
 
 /** At a time, for one task: each may start a container. */
 const CALLS = 4;
@@ -146,11 +148,16 @@ async function handleChat(
       response,
     );
   if ((file === 'calls' || file === 'browser') && request.method === 'POST') {
-    const body = await bodyOf(request);
+    const body = await bodyOf(request, file === 'browser' ? BROWSE_BYTES : CALL_BYTES);
     const left = new AbortController();
     response.on('close', () => left.abort());
     const signal = AbortSignal.any([left.signal, over]);
-    if (file === 'browser') return sendBrowsed(response, await chat.browse(argvIn(body ?? ''), signal));
+    if (file === 'browser') {
+      if (body === null) return sendBrowsed(response, { text: 'The file is too large.', ok: false });
+      const parts = body.split('\0');
+      const data = Buffer.from(parts.pop()!, 'base64');
+      return sendBrowsed(response, await chat.browse(parts, data, signal));
+    }
     const given = callIn(body);
     if (!given) return void response.writeHead(400).end();
     return sendJson(response, await chat.call(given.name, given.args, given.key, signal));
@@ -168,16 +175,13 @@ const sendBrowsed = (response: ServerResponse, { ok, text, file }: Awaited<Retur
     .writeHead(ok ? 200 : 422, { 'content-type': file ? 'application/octet-stream' : 'text/plain; charset=utf-8' })
     .end(file ?? `${text}\n`);
 
-/** Each argument ends with a null character. */
-const argvIn = (body: string): string[] => body.split('\0').slice(0, -1);
-
 /** Null when it is too long. */
-async function bodyOf(request: IncomingMessage): Promise<string | null> {
+async function bodyOf(request: IncomingMessage, most: number): Promise<string | null> {
   const parts: Buffer[] = [];
   let size = 0;
   for await (const part of request as AsyncIterable<Buffer>) {
     size += part.length;
-    if (size > CALL_BYTES) return null;
+    if (size > most) return null;
     parts.push(part);
   }
   return Buffer.concat(parts).toString();

@@ -29,6 +29,7 @@ import type { LeaseHolder } from '../../gateway/channels/channel.ts';
 import { createLog } from '../../log.ts';
 import type { HostClaim } from '../../store/kennel/hosts.ts';
 import type { Db } from '../../store/postgres/database.ts';
+import { ensureSecret } from '../instance/home/home.ts';
 import { collectKennel } from './metrics/collect.ts';
 import { leaseHolder } from './process/lease-holder.ts';
 import type { RoleContext } from './process/role-context.ts';
@@ -68,6 +69,9 @@ export async function run({ config, role, alone, store, temporal, native, conver
     allows: (address) => config.FETCH_ALLOW_PRIVATE_URLS || isPublicAddress(address),
     listed: () => allowList(membersOf(config.FETCH_KENNEL_EGRESS)),
   });
+  // log-ins of browsers are stored with it
+  if (config.FETCH_ENCRYPTION_KEY === undefined && config.FETCH_BROWSER_SLOTS > 0)
+    ensureSecret(config.FETCH_HOME, 'encryption-key');
   const browsers = createBrowsers({ kennel, config, gate: browserGate });
   const host = config.FETCH_KENNEL_HOST;
   const draining = new AbortController();

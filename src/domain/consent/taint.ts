@@ -125,7 +125,7 @@ export function unionOf(...lists: ReadonlyArray<readonly Source[]>): Source[] {
 export function whyAsked({ sources, asks, each }: CallTaint, say: Say = english): string {
   // the question of a call that always asks names what it fetches, which may be a folder that the person wrote
   if (each && sources.length === 0)
-    return asks.some((sink) => sink !== 'fetch' && sink !== 'settings') ? say('ask.anybody') : '';
+    return asks.some((sink) => sink !== 'fetch' && sink !== 'settings' && sink !== 'browse') ? say('ask.anybody') : '';
   const shown = readIn(sources, say);
   const read = shown.length > 0 ? shown : [say('read.unknown')];
   return say('careful.read', { what: say.list(read), count: read.length });

@@ -18,7 +18,7 @@ export type StepOutcome = { name: string; tool: string; ok: boolean; output: str
 const MAX_STEP_OUTPUT = 20_000;
 
 /** Finished runs that are kept for each routine. */
-const RUNS_KEPT = 50;
+const RUNS_KEPT = 500;
 
 /** Every run is kept at least this long. */
 const RUNS_KEPT_MS = 3 * DAY;

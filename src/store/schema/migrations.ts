@@ -68,6 +68,7 @@ import * as wordsOfTests from './migrations/0090-words-of-tests.ts';
 import * as profiles from './migrations/0092-profiles.ts';
 import * as namesOfTests from './migrations/0093-names-of-tests.ts';
 import * as pullRequestWaits from './migrations/0094-pull-request-waits.ts';
+import * as browserLogins from './migrations/0095-browser-logins.ts';
 
 /**
  * Versioned migrations, oldest first. Never edit a published one: add the next. The previous release must work with
@@ -143,6 +144,7 @@ const migrations: Record<string, Migration> = {
   '0092_profiles': profiles,
   '0093_names_of_tests': namesOfTests,
   '0094_pull_request_waits': pullRequestWaits,
+  '0095_browser_logins': browserLogins,
 };
 
 /** A newer version has changed the database so that this version cannot use it. It must not be touched. */

@@ -1,3 +1,5 @@
+import { basename } from 'node:path';
+
 /**
  * Command lines of `agent-browser` as calls of the browser tools. Agents in containers know this program. Theirs is a
  * thin client, so that what they do in a browser is checked like every call.
@@ -8,6 +10,8 @@ interface BrowserCall {
   args: Record<string, unknown>;
   /** the part of the result that is the answer; all of its text when unset */
   only?: 'title' | 'url';
+  /** the name of a file of the container, which goes with the command line; its id becomes the text of the call */
+  file?: string;
 }
 
 const USAGE = `agent-browser works in the browser of the chat:
@@ -15,12 +19,13 @@ const USAGE = `agent-browser works in the browser of the chat:
   snapshot [-i] [-c] [-d LEVELS] [-s SELECTOR]
   click @e1, fill @e1 TEXT, type @e1 TEXT, select @e1 VALUE, press KEY, scroll down|up
   get text|html|value|count @e1|SELECTOR, get attr @e1|SELECTOR NAME, get title, get url
-  screenshot [--full] [FILE], pdf [FILE]
+  screenshot [--full] [FILE], pdf [FILE], upload @e1 FILE
+  state save|load|clear NAME
 Elements have the numbers of the last snapshot.`;
-const NO_UPLOAD = 'A file is not uploaded from here: it leaves only after a person has seen it.';
-const NO_STATE = 'A log-in is not saved: it ends with its browser.';
 
 const PAGE_ACTIONS = new Set(['back', 'forward', 'reload', 'close']);
+/** A saved log-in lies with the chat and not in a file, so its name is all there is of a path. */
+const STATES: Record<string, string> = { save: 'save_login', load: 'load_login', clear: 'drop_login' };
 const WRITES: Record<string, string> = { fill: 'type', type: 'append', select: 'select' };
 
 /** The number of an element; undefined for a selector. */
@@ -43,15 +48,21 @@ export function browserCallOf(argv: readonly string[]): BrowserCall | string {
   if (command === 'click' && rest.length === 1) return onElement({ action: 'click' }, first);
   if (WRITES[command] && more.length > 0) return onElement({ action: WRITES[command], text: more.join(' ') }, first);
   if (command === 'press' && rest.length === 1) return action({ action: 'press', text: first });
-  if (command === 'scroll' && /^(?:up|down)$/.test(first)) return action({ action: `scroll_${first}` });
+  if (command === 'scroll' && /^(?:up|down)$/.test(first))
+    return action({ action: `scroll_${first}`, ...(/^\d{1,4}$/.test(more[0] ?? '') && { y: Number(more[0]) }) });
   if (command === 'get') return thingOf(rest);
   if (command === 'screenshot') {
     const whole = rest.some((part) => part === '--full' || part === '-f');
     return { name: 'browser_screenshot', args: { form: whole ? 'page' : 'window' } };
   }
   if (command === 'pdf') return { name: 'browser_screenshot', args: { form: 'pdf' } };
-  if (command === 'upload') return NO_UPLOAD;
-  return command === 'state' ? NO_STATE : USAGE;
+  if (command === 'upload' && more.length === 1) {
+    const call = onElement({ action: 'upload' }, first);
+    return typeof call === 'string' ? call : { ...call, file: basename(more[0]!) };
+  }
+  if (command === 'state' && STATES[first] && more.length === 1)
+    return action({ action: STATES[first], text: basename(more[0]!) });
+  return USAGE;
 }
 
 const action = (args: Record<string, unknown>): BrowserCall => ({ name: 'browser_action', args });

@@ -58,7 +58,7 @@ export const noPage = (what: string, minutes: number): string =>
  * this machine.
  */
 
-const THE_WEB: BrowserSubject = { workspace: null };
+export const THE_WEB: BrowserSubject = { workspace: null };
 
 export const isOfApp = (url: string): boolean => isLocal(targetOf(new URL(url)));
 

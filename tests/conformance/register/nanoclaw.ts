@@ -66,6 +66,8 @@ const WHOLE_PAGE = acting('takes all of a long page, and makes a PDF of it');
 const TEAMS = claude('has agent teams where its project switches them on');
 const MEMORY = claude('keeps its memory in the folder of its project where that has one for it');
 
+const UPLOADS = acting('uploads a file of its chat, after a person was shown which one');
+const SAVED_LOGINS = acting('saves a log-in of its chat, which only a later browser of the same chat can load');
 const OWN_BROWSER = differs('`agent-browser` in a container');
 const IN_CONTAINER = shown('integration/browser/chat')('is used by an agent in its container');
 const AFTER_A_YES = differs('another chat: messages, schedules, `register_group`');
@@ -231,7 +233,7 @@ export const NANOCLAW: Sentence[] = [
   says(316, 'press', ACTS_MORE),
   says(317, 'select', ACTS_MORE),
   says(318, 'scroll', acting('scrolls, and clicks at a place')),
-  says(319, 'upload', acting('refuses'), differs('`agent-browser upload`')),
+  says(319, 'upload', UPLOADS, differs('`agent-browser upload`')),
   says(325, 'get text', READS),
   says(326, 'get html', READS),
   says(327, 'get value', READS),
@@ -242,13 +244,8 @@ export const NANOCLAW: Sentence[] = [
   says(337, 'screenshot', acting('stores a picture of the page for the chat, once for each call')),
   says(338, 'screenshot --full', WHOLE_PAGE),
   says(339, 'pdf', WHOLE_PAGE),
-  says(345, 'state save', acting('ends at a new conversation'), differs('`agent-browser state save`')),
-  says(
-    346,
-    'state load',
-    acting('says in plain words that a browser has ended'),
-    differs('`agent-browser state save`'),
-  ),
+  says(345, 'state save', SAVED_LOGINS, differs('`agent-browser state save`')),
+  says(346, 'state load', SAVED_LOGINS, differs('`agent-browser state save`')),
 
   says(357, 'the real client of WhatsApp Web', RESTARTED),
   says(

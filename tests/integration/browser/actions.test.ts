@@ -1,10 +1,13 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { taintUnattended } from '../../../src/activities/turn/context/provenance.ts';
 import { browserKey } from '../../../src/adapters/kennel/browser/container.ts';
 import { LABEL } from '../../../src/adapters/kennel/docker/containers.ts';
 import { isCurrentConversation } from '../../../src/store/chats/conversation-start.ts';
+import { attachmentId, saveAttachment } from '../../../src/store/chats/messages/attachments.ts';
 import { onThread } from '../../../src/store/chats/thread-transaction.ts';
 import { addRules } from '../../../src/store/kennel/egress-rules.ts';
 import { selectWorkspace } from '../../../src/store/kennel/workspaces/workspaces.ts';
+import { json } from '../../../src/store/postgres/database.ts';
 import { beginAnew } from '../../../src/store/turns/replies.ts';
 import { browserTools } from '../../../src/tools/browser/browser.ts';
 import type { ToolContext, ToolOutcome } from '../../../src/tools/tool.ts';
@@ -27,6 +30,13 @@ const THINGS = `<title>Things</title><h1>Things</h1><label>Size <select><option>
   addEventListener('keydown', (e) => { document.title = 'pressed ' + e.key });
   document.querySelector('select').addEventListener('change', (e) => { document.title = 'chose ' + e.target.value })</script>`;
 
+/** A page that knows who came before by a cookie and by its storage. */
+const DOOR = `<title>Door</title><h1></h1><script>
+  localStorage.visits = Number(localStorage.visits ?? 0) + 1;
+  document.querySelector('h1').textContent = document.cookie + ' visit ' + localStorage.visits</script>`;
+const SHELF = `<title>Shelf</title><form method="post" action="/taken" enctype="multipart/form-data">
+  <label>Paper <input type="file" name="paper"></label><button>Hand in</button></form>`;
+
 describe.skipIf(NO_DOCKER)('acting in the browser', () => {
   let database: TestDatabase;
   let bench: BrowserBench;
@@ -37,12 +47,26 @@ describe.skipIf(NO_DOCKER)('acting in the browser', () => {
   beforeAll(async () => {
     database = await startTestDatabase();
     bench = await startBrowserBench(database.store.db, {
-      settings: { FETCH_BROWSER_IDLE_MINUTES: '5', FETCH_BROWSER_SLOTS: '8' },
+      settings: { FETCH_BROWSER_IDLE_MINUTES: '5', FETCH_BROWSER_SLOTS: '12', FETCH_ENCRYPTION_KEY: 'ab'.repeat(32) },
     });
     site = await serve({
       '/': FORM,
       '/far': FAR,
       '/things': THINGS,
+      '/shelf': SHELF,
+      '/door': (request, response) =>
+        response
+          .writeHead(200, {
+            'content-type': 'text/html',
+            ...(request.url!.endsWith('?in') && { 'set-cookie': 'key=Ada; Path=/' }),
+          })
+          .end(DOOR),
+      '/taken': async (request, response) => {
+        const parts = await request.toArray();
+        const [, name] = /filename="([^"]*)"\r\n/.exec(Buffer.concat(parts).toString()) ?? [];
+        const has = Buffer.concat(parts).includes('first line of the paper');
+        response.writeHead(200, { 'content-type': 'text/html' }).end(`<title>Taken</title><h1>${name} ${has}</h1>`);
+      },
       '/endless': (_, response) =>
         void response.writeHead(200, { 'content-type': 'text/html' }).write('<h1>half of it</h1>'),
       '/sent': (request, response) =>
@@ -101,6 +125,8 @@ describe.skipIf(NO_DOCKER)('acting in the browser', () => {
     await open('/far');
     const down = await act({ action: 'scroll_down' });
     expect(down.output).toMatch(/heading "at [1-9]\d+"/);
+    expect((await act({ action: 'scroll_up', y: 10_000 })).output).toContain('heading "at 0"');
+    expect((await act({ action: 'scroll_down', y: 150 })).output).toContain('heading "at 150"');
     expect((await act({ action: 'scroll_up' })).output).toContain('heading "at 0"');
     await act({ action: 'click', x: 30, y: 40 });
     expect((await chat.call('browser_snapshot', {})).metadata).toMatchObject({ title: 'clicked 30 40' });
@@ -122,6 +148,79 @@ describe.skipIf(NO_DOCKER)('acting in the browser', () => {
       ok: false,
       output: expect.stringContaining('No page is open'),
     });
+  });
+
+  const attached = async (of: ToolBench, name: string, data: Buffer): Promise<string> => {
+    const id = attachmentId(of.threadId, name);
+    const file = {
+      id,
+      threadId: of.threadId,
+      kind: 'document',
+      mime: 'text/plain',
+      name,
+      data,
+      preview: null,
+    } as const;
+    await saveAttachment(database.store.db, { ...file, text: null });
+    return id;
+  };
+
+  it('uploads a file of its chat, after a person was shown which one', async () => {
+    const page = await open('/shelf');
+    const ref = refOf(page, 'button "Paper');
+    const text = await attached(chat, '../-my paper.txt', Buffer.from('first line of the paper\nand more'));
+    expect(await chat.preview('browser_action', { action: 'upload', ref, text })).toMatch(
+      /^Upload to: .*Paper.*\nFile: _-my paper\.txt \(32 bytes\)\nfirst line of the paper\nand more\nPage: .*\/shelf$/,
+    );
+    const upload = browserTools.find(({ name }) => name === 'browser_action')!;
+    const asks = async (args: Record<string, unknown>) =>
+      (await taintUnattended(database.store.db, chat.chatId, [], upload, args))?.asks;
+    expect(await asks({ action: 'upload', ref, text })).toEqual(['browse']);
+    expect(await asks({ action: 'click', ref })).toBeUndefined();
+    expect(await act({ action: 'upload', ref, text })).toMatchObject({ ok: true, metadata: { title: 'Shelf' } });
+    const sent = await act({ action: 'click', ref: refOf(page, 'button "Hand in"') });
+    expect(sent.output).toContain('heading "_-my paper.txt true"');
+    const of = await attached(await bench.chat(), 'theirs.txt', Buffer.from('x'));
+    expect(await act({ action: 'upload', ref, text: of })).toMatchObject({
+      ok: false,
+      output: `There is no attachment ${of} in this chat.`,
+    });
+  });
+
+  it('saves a log-in of its chat, which only a later browser of the same chat can load', async () => {
+    const [ada, bob] = [await bench.chat(), await bench.chat()];
+    const login = (by: ToolBench, action: string) => by.call('browser_action', { action, text: 'shop' });
+    const heading = async (by: ToolBench) => /heading "([^"]*)"/.exec(await open('/door', by))?.[1]?.trim();
+    await open('/door?in', ada);
+    expect(await login(ada, 'save_login')).toMatchObject({
+      ok: true,
+      output: 'Saved as shop, for site.test. Only this chat can load it.',
+    });
+    const { db } = database.store;
+    const row = await db.selectFrom('browser_logins').selectAll().executeTakeFirstOrThrow();
+    expect(row).toMatchObject({ chat_id: ada.chatId, hosts: ['site.test'] });
+    expect(row.sealed.includes('Ada')).toBe(false);
+
+    await bench.kennel.kennel.engine.docker.getContainer((await containerOf(ada.chatId))!.Id).kill();
+    expect(await heading(ada)).toBe('visit 1');
+    expect(await ada.preview('browser_action', { action: 'load_login', text: 'shop' })).toBe(
+      'Load the log-in: shop\nIt is for: site.test',
+    );
+    expect(await login(ada, 'load_login')).toMatchObject({ ok: true, metadata: { hosts: ['site.test'] } });
+    expect(await heading(ada)).toMatch(/^key=Ada visit [23]$/);
+
+    expect(await login(bob, 'load_login')).toMatchObject({
+      ok: false,
+      output: 'This chat has no saved log-in shop. It has none yet.',
+    });
+    // a row that was moved to another chat cannot be opened there
+    await db
+      .insertInto('browser_logins')
+      .values({ ...row, hosts: json(row.hosts), chat_id: bob.chatId })
+      .execute();
+    expect((await login(bob, 'load_login')).output).toContain('cannot be read with the key of this computer');
+    expect(await login(ada, 'drop_login')).toMatchObject({ ok: true });
+    expect((await login(ada, 'load_login')).output).toContain('has no saved log-in shop');
   });
 
   it('reads one thing, or a part of the page', async () => {
@@ -181,7 +280,10 @@ describe.skipIf(NO_DOCKER)('acting in the browser', () => {
     [{ action: 'select', text: 'large' }, 'select needs ref'],
     [{ action: 'press' }, 'press needs a key'],
     [{ action: 'press', text: '--session' }, 'press needs a key'],
-    [{ action: 'upload', ref: 1, text: 'a.pdf' }, 'action'],
+    [{ action: 'upload', ref: 1, text: '/etc/passwd' }, 'upload needs the id of an attachment'],
+    [{ action: 'upload', text: 'att_1' }, 'upload needs ref'],
+    [{ action: 'save_login', text: '../a' }, 'save_login needs a short name'],
+    [{ action: 'load_login' }, 'load_login needs a short name'],
     [{ action: 'scroll', direction: 'down' }, 'action'],
     [{ action: 'click', ref: 1, confirm: true }, 'confirm'],
   ])('refuses %j', async (args, why) => {
@@ -210,6 +312,7 @@ describe.skipIf(NO_DOCKER)('acting in the browser', () => {
       .selectFrom('attachments')
       .selectAll()
       .where('thread_id', '=', chat.threadId)
+      .where('kind', '=', 'image')
       .execute();
     expect(rows).toHaveLength(1);
     expect(rows[0]).toMatchObject({ id, kind: 'image', mime: 'image/png' });

@@ -209,6 +209,11 @@ describe.skipIf(NO_DOCKER)('an app of a workspace in the browser', () => {
   it('is in another browser than the web, and than the apps of another workspace', { timeout: 180_000 }, async () => {
     expect((await open(ada, 'http://localhost:3000/')).metadata).toMatchObject({ newBrowser: false });
     expect((await open(ada, 'http://localhost:3000/')).output).toContain('cookie: app=one');
+    // and nothing of it is taken along with a log-in of the web
+    expect(await ada.call('browser_action', { action: 'save_login', text: 'app' })).toMatchObject({
+      ok: false,
+      output: expect.stringContaining('There is no log-in to save'),
+    });
     expect((await open(ada, `http://site.test:${site.port}/`)).metadata).toMatchObject({ newBrowser: true });
     const again = await open(ada, 'http://localhost:3000/');
     expect(again.output).toContain('cookie: none');

@@ -224,7 +224,7 @@ describe.skipIf(NO_DOCKER)('the browser in a chat', () => {
       inside('get title', 'title.txt'),
       inside('snapshot -i', 'seen.txt'),
       inside('screenshot page.png', 'saved.txt'),
-      inside('state save auth.json', 'refused.txt'),
+      inside('upload @e1 saved.txt', 'upload.txt'),
     ].join('; ');
     const { id } = await startTask(app, goal, { workspace: 'visit', thread });
     const asked = await approval(thread);
@@ -254,11 +254,19 @@ describe.skipIf(NO_DOCKER)('the browser in a chat', () => {
     expect(read('title.txt')).toBe('More\n');
     expect(read('saved.txt')).toBe('Saved to page.png\n');
     expect(readFileSync(join(path, 'page.png')).subarray(1, 4).toString()).toBe('PNG');
-    expect(read('refused.txt')).toContain('A log-in is not saved');
+    expect(read('upload.txt')).toContain('Not done yet. The person is asked first');
+    const { metadata } = await app.store.db
+      .selectFrom('calls')
+      .innerJoin('turns', 'turns.id', 'calls.turn_id')
+      .select('calls.metadata')
+      .where('turns.thread_id', '=', thread)
+      .where('calls.name', '=', 'browser_action')
+      .executeTakeFirstOrThrow();
+    expect(metadata?.preview).toContain('File: saved.txt (18 bytes)\nSaved to page.png');
     // what it read counts, and looks at a page are no messages of the chat
     expect((await reachedBy(app.store.db, id)).map(({ host }) => host)).toContain('127.0.0.2');
     const turns = app.store.db.selectFrom('turns').select('id').where('thread_id', '=', thread);
-    expect(await turns.where('call', 'is not', null).execute()).toHaveLength(1);
+    expect(await turns.where('call', 'is not', null).execute()).toHaveLength(2);
   }, 300_000);
 
   it('pictures a project with a server of its own as it is started', async () => {

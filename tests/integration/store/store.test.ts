@@ -1,10 +1,14 @@
 import { sql } from 'kysely';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { DAY } from '../../../src/domain/time.ts';
 import { chatKey } from '../../../src/store/chats/ids.ts';
+import { latestBundle, OF_AGENT, saveAttachment } from '../../../src/store/chats/messages/attachments.ts';
 import { onThread } from '../../../src/store/chats/thread-transaction.ts';
 import { readEvents } from '../../../src/store/chats/threads/events.ts';
 import { insertItems, itemRow } from '../../../src/store/chats/threads/items.ts';
 import { openStore } from '../../../src/store/postgres/database.ts';
+import { insertPrompt } from '../../../src/store/routines/automations.ts';
+import { closeRun, insertPastRuns, listRuns, openRun } from '../../../src/store/routines/runs.ts';
 import { addSpending, spentToday } from '../../../src/store/turns/steps/spending.ts';
 import { closeTurn, openTurn, turnState } from '../../../src/store/turns/turns.ts';
 import { type ApiStack, startApi } from '../../conformance/api-stack.ts';
@@ -136,5 +140,67 @@ describe('a chat', () => {
     expect(await db.selectFrom('threads').select('chat_id').where('chat_id', 'like', 'console/%').execute()).toEqual(
       Array(4).fill({ chat_id: chats[0]!.id }),
     );
+  });
+});
+
+describe('the runs of a schedule', () => {
+  it('stay, the newest 500', async () => {
+    const { db } = api.store;
+    const { chatId } = await newThread(db);
+    const cron = (await insertPrompt(db, {
+      id: 'cron_daily_1',
+      chatId,
+      name: 'Daily',
+      schedule: '0 9 * * *',
+      timeZone: 'UTC',
+      enabled: true,
+      prompt: 'Say hello.',
+      isolated: false,
+      sources: [],
+    }))!;
+    const runs = Array.from({ length: 520 }, (_, at) => ({
+      ended: new Date(Date.now() - (1_000 - at) * DAY),
+      durationMs: 1_000,
+      ok: true,
+      text: `Day ${at}`,
+    }));
+    await insertPastRuns(db, cron, runs);
+    const routine = { id: cron.routine_id, name: cron.name, chat_id: chatId };
+    const given = { inputs: {}, sources: [] };
+    await openRun(db, {
+      id: 'wfr_daily',
+      routine,
+      cronId: cron.id,
+      workflowId: 'w',
+      scheduledFor: null,
+      note: null,
+      given,
+    });
+    await closeRun(db, 'wfr_daily', 'completed', 'Day 520');
+    const kept = (await listRuns(db, chatId, 1_000)).map(({ summary }) => summary);
+    expect(kept).toHaveLength(500);
+    expect([kept[0], kept.at(-1)]).toEqual(['Day 520', 'Day 21']);
+  });
+});
+
+describe('a packed file', () => {
+  it('is a session of the person where they sent it, and not where an agent wants to upload it', async () => {
+    const { db } = api.store;
+    const { chatId, threadId } = await newThread(db);
+    const keep = (id: string, mime: string) =>
+      saveAttachment(db, {
+        id,
+        threadId,
+        kind: 'document',
+        mime,
+        name: 'session.tar.gz',
+        data: Buffer.from('1f8b0800', 'hex'),
+        preview: null,
+        text: null,
+      });
+    await keep('att_agent', OF_AGENT);
+    expect(await latestBundle(db, chatId)).toBeUndefined();
+    await keep('att_person', 'application/gzip');
+    expect(await latestBundle(db, chatId)).toMatchObject({ id: 'att_person' });
   });
 });

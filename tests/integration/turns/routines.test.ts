@@ -121,6 +121,30 @@ describe('a prompt on a schedule', () => {
     expect(turn).toBeDefined();
   });
 
+  it('runs after another one that is due at the same moment in its chat, and both say their result once', async () => {
+    const thread = await app.thread();
+    for (const name of ['Rain', 'Wind'])
+      await call(thread, 'cron_create', { prompt: script([{ say: `${name} comes.` }]), schedule: '0 9 * * *', name });
+    const crons = await app.store.db
+      .selectFrom('crons')
+      .innerJoin('threads', 'threads.chat_id', 'crons.chat_id')
+      .select('crons.id')
+      .where('threads.id', '=', thread)
+      .execute();
+    await Promise.all(crons.map(({ id }) => temporal.schedule.getHandle(scheduleId(id)).trigger()));
+    await until('both runs are over', async () => {
+      const of = crons.map(({ id }) => id);
+      const runs = app.store.db.selectFrom('routine_runs').select('status').where('cron_id', 'in', of);
+      return (await runs.execute()).filter(({ status }) => status === 'completed').length === 2;
+    });
+    const told = await until('both are told', async () => {
+      const bodies = (await sent(thread)).map(({ body }) => body).filter((body) => body.endsWith('comes.'));
+      return bodies.length >= 2 ? bodies : null;
+    });
+    expect(told.toSorted()).toEqual(['Rain comes.', 'Wind comes.']);
+    expect(await turnsOf(thread)).toEqual(['completed', 'completed', 'completed', 'completed']);
+  });
+
   it('sends nothing when all of its answer is internal, and can be changed and ended', async () => {
     const thread = await app.thread();
     const quiet = script([{ say: '<internal>nothing new</internal>' }]);

@@ -11,7 +11,9 @@ export type Fault =
   | 'proxy error'
   /** carries it out, and sends half of the answer */
   | 'half an answer'
-  | { refuse: number; description: string; parameters?: object };
+  | { refuse: number; description: string; parameters?: object }
+  /** carries nothing out, and answers with these bytes */
+  | { says: string };
 
 /** A message that the bot sent, as people see it now. */
 export interface Shown {
@@ -241,6 +243,7 @@ export class TelegramServer {
     this.calls.push({ method, params, at: Date.now() });
     const fault = this.faults.get(method)?.shift();
     if (fault === 'cut before') return void response.socket?.destroy();
+    if (typeof fault === 'object' && 'says' in fault) return end(200, Buffer.from(fault.says));
     if (typeof fault === 'object') {
       const { refuse: error_code, description, parameters } = fault;
       return end(error_code, { ok: false, error_code, description, ...(parameters && { parameters }) });

@@ -26,7 +26,8 @@ describe('a command line of agent-browser', () => {
     ['type e2 more', action({ action: 'append', ref: 2, text: 'more' })],
     ['press Control+a', action({ action: 'press', text: 'Control+a' })],
     ['select @e1 blue', action({ action: 'select', ref: 1, text: 'blue' })],
-    ['scroll down 500', action({ action: 'scroll_down' })],
+    ['scroll down 500', action({ action: 'scroll_down', y: 500 })],
+    ['scroll up', action({ action: 'scroll_up' })],
     ['get text @e1', read({ get: 'text', ref: 1 })],
     ['get html .item', read({ get: 'html', selector: '.item' })],
     ['get value @e1', read({ get: 'value', ref: 1 })],
@@ -37,17 +38,35 @@ describe('a command line of agent-browser', () => {
     ['screenshot', picture('window')],
     ['screenshot --full shop.png', picture('page')],
     ['pdf output.pdf', picture('pdf')],
+    ['state save auth.json', action({ action: 'save_login', text: 'auth.json' })],
+    ['state load /tmp/auth.json', action({ action: 'load_login', text: 'auth.json' })],
+    ['state clear auth.json', action({ action: 'drop_login', text: 'auth.json' })],
   ])('%s is a call that its tool takes', (line, expected) => {
     const call = browserCallOf(line.split(' '));
     if (typeof call === 'string') throw new Error(call);
     expect([call.name, tools.get(call.name)!.schema.parse(call.args)]).toEqual(expected);
   });
 
+  it('names the file that goes with it', () => {
+    expect(browserCallOf(['upload', '@e1', '/workspace/out/file.pdf'])).toEqual({
+      name: 'browser_action',
+      args: { action: 'upload', ref: 1 },
+      file: 'file.pdf',
+    });
+  });
+
   it('says why it is none, and how they are written', () => {
-    expect(browserCallOf(['upload', '@e1', 'file.pdf'])).toContain('a person has seen it');
-    expect(browserCallOf(['state', 'save', 'auth.json'])).toContain('ends with its browser');
     expect(browserCallOf(['click', '#buy'])).toContain('such as @e1');
-    for (const line of ['', 'help', 'open', 'eval document.cookie', 'get cookies', 'snapshot --profile me'])
+    for (const line of [
+      '',
+      'help',
+      'open',
+      'eval document.cookie',
+      'get cookies',
+      'snapshot --profile me',
+      'upload @e1',
+      'state list',
+    ])
       expect(browserCallOf(line.split(' '))).toMatch(/^agent-browser works/);
   });
 

@@ -60,6 +60,8 @@ interface BrowserRun {
   opens: BrowserSubject | null;
   /** stop at the first command that fails */
   bail: boolean;
+  /** are in the browser's container before the commands */
+  files?: ReadonlyArray<{ path: string; data: Buffer }>;
   onProgress: (text: string) => void;
   signal: AbortSignal;
 }
@@ -75,6 +77,8 @@ export interface Browsers {
   run(owner: BrowserOwner, commands: readonly BrowserCommand[], options: BrowserRun): Promise<BrowserAnswer>;
   /** What the window shows of the page or all of it, as PNG, or the page as PDF. @throws NoBrowser @throws BrowserFailed */
   picture(owner: BrowserOwner, options: Omit<BrowserRun, 'opens' | 'bail'> & { form: PictureForm }): Promise<Buffer>;
+  /** The cookies and the storage of all sites, as JSON. @throws NoBrowser @throws BrowserFailed */
+  loginState(owner: BrowserOwner, options: Omit<BrowserRun, 'opens' | 'bail' | 'files'>): Promise<Buffer>;
   /**
    * Pictures of these pages, as PNG, by a browser that ends with the call; null for a page that does not load.
    */
@@ -111,10 +115,11 @@ const BUSY_MS = 50;
 /** A page may have any size. */
 const MAX_OUTPUT = 8 * 1024 * 1024;
 const MAX_PICTURE = 32 * 1024 * 1024;
-const TAKEN: Record<PictureForm, { command: string; file: string }> = {
+const TAKEN: Record<PictureForm | 'state', { command: string; file: string }> = {
   window: { command: 'screenshot', file: '/tmp/picture.png' },
   page: { command: 'screenshot --full', file: '/tmp/picture.png' },
   pdf: { command: 'pdf', file: '/tmp/page.pdf' },
+  state: { command: 'state save', file: '/tmp/state.json' },
 };
 /** What a page loads after its first files shows a moment later. */
 const LOADED: BrowserCommand = ['wait', '--load', 'networkidle', '--timeout', '5000'];
@@ -155,6 +160,14 @@ class HostBrowsers implements Browsers {
 
   run(owner: BrowserOwner, commands: readonly BrowserCommand[], options: BrowserRun): Promise<BrowserAnswer> {
     return this.inTurn(owner, options, async ({ id, key, fresh }) => {
+      for (const { path, data } of options.files ?? [])
+        await this.exec(
+          id,
+          ['sh', '-c', 'mkdir -p "$(dirname "$1")" && cat > "$1"', 'sh', path],
+          data,
+          0,
+          options.signal,
+        );
       const batch = ['agent-browser', 'batch', '--json', ...(options.bail ? ['--bail'] : [])];
       const said = await this.exec(id, batch, JSON.stringify(commands), MAX_OUTPUT, options.signal);
       return { answers: answersIn(said), refused: this.gate.refused(key), fresh };
@@ -165,13 +178,26 @@ class HostBrowsers implements Browsers {
     owner: BrowserOwner,
     { form, ...options }: Omit<BrowserRun, 'opens' | 'bail'> & { form: PictureForm },
   ): Promise<Buffer> {
+    return this.taken(owner, form, 'No picture of the page could be taken.', options);
+  }
+
+  loginState(owner: BrowserOwner, options: Omit<BrowserRun, 'opens' | 'bail'>): Promise<Buffer> {
+    return this.taken(owner, 'state', 'The log-in could not be read.', options);
+  }
+
+  /** A file that agent-browser writes. */
+  private taken(
+    owner: BrowserOwner,
+    what: keyof typeof TAKEN,
+    failed: string,
+    options: Omit<BrowserRun, 'opens' | 'bail'>,
+  ): Promise<Buffer> {
     return this.inTurn(owner, { ...options, opens: null, bail: true }, async ({ id }) => {
-      const { command, file } = TAKEN[form];
+      const { command, file } = TAKEN[what];
       const taken = `agent-browser ${command} ${file} >&2 && base64 -w0 ${file} && rm -f ${file}`;
       const said = await this.exec(id, ['sh', '-c', taken], '', MAX_PICTURE, options.signal);
       const picture = Buffer.from(said.stdout, 'base64');
-      if (said.code !== 0 || said.cut || picture.length === 0)
-        throw new BrowserFailed(said.stderr.trim() || 'No picture of the page could be taken.');
+      if (said.code !== 0 || said.cut || picture.length === 0) throw new BrowserFailed(said.stderr.trim() || failed);
       return picture;
     });
   }
@@ -314,7 +340,7 @@ class HostBrowsers implements Browsers {
     );
   }
 
-  private async exec(id: string, argv: string[], stdin: string, maxOutput: number, signal: AbortSignal) {
+  private async exec(id: string, argv: string[], stdin: string | Buffer, maxOutput: number, signal: AbortSignal) {
     try {
       return await execIn(this.kennel.engine, id, ['sh', '-c', 'touch /tmp/used && exec "$@"', 'sh', ...argv], {
         stdin,

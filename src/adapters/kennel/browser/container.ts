@@ -95,7 +95,7 @@ export async function execIn(
     timeoutMs,
     maxOutput,
     signal,
-  }: { stdin?: string; timeoutMs: number; maxOutput: number; signal?: AbortSignal },
+  }: { stdin?: string | Buffer; timeoutMs: number; maxOutput: number; signal?: AbortSignal },
 ): Promise<ExecResult> {
   const seconds = String(Math.ceil(timeoutMs / 1000));
   const exec = await patient.getContainer(container).exec({

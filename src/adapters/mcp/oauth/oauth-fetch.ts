@@ -3,6 +3,7 @@ import { Agent, fetch, type RequestInit } from 'undici';
 import type { Config } from '../../../config.ts';
 import type { ConfiguredServer } from '../../../domain/extensions/mcp-config.ts';
 import { inline } from '../../../domain/text/foreign-text.ts';
+import type { KeyPlace } from '../../encryption.ts';
 import {
   type AddressRule,
   BlockedAddressError,
@@ -13,7 +14,6 @@ import {
   systemResolver,
 } from '../../web/address-guard.ts';
 import { McpError } from '../session.ts';
-import type { KeyPlace } from './stored-login.ts';
 
 /** Requests of a login, to addresses that the server of somebody else names. */
 

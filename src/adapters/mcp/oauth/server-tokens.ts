@@ -9,10 +9,11 @@ import {
 import { inline } from '../../../domain/text/foreign-text.ts';
 import { changeLogin, findLogin, type LoginChange, type LoginRow } from '../../../store/owner/mcp-logins.ts';
 import type { Db } from '../../../store/postgres/database.ts';
+import type { KeyPlace } from '../../encryption.ts';
 import { KeyedMutex } from '../../keyed-mutex.ts';
 import { McpError, NeedsLogin } from '../session.ts';
 import { type OAuthReach, oauthFetch } from './oauth-fetch.ts';
-import { type KeyPlace, openLogin, type StoredLogin, sealLogin, takenTokens } from './stored-login.ts';
+import { openLogin, type StoredLogin, sealLogin, takenTokens } from './stored-login.ts';
 
 /** One renewal of a process holds a connection and the lock; its other calls wait here and hold nothing. */
 const renewals = new KeyedMutex();

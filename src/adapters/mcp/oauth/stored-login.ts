@@ -1,9 +1,6 @@
-import { readFileSync } from 'node:fs';
-import { join } from 'node:path';
 import type { OAuthClientInformationMixed, OAuthMetadata, OAuthTokens } from '@modelcontextprotocol/sdk/shared/auth.js';
-import type { Config } from '../../../config.ts';
 import type { LoginRow, NewLogin } from '../../../store/owner/mcp-logins.ts';
-import { createSealer, type Sealer, WrongKey } from '../../encryption.ts';
+import { type KeyPlace, type Sealer, sealerOf, WrongKey } from '../../encryption.ts';
 import { McpError } from '../session.ts';
 
 /**
@@ -30,12 +27,10 @@ export interface StoredLogin {
 const MOST_MARGIN_MS = 60_000;
 const LONGEST_TOKEN = 16_000;
 
-export type KeyPlace = Pick<Config, 'FETCH_HOME' | 'FETCH_ENCRYPTION_KEY'>;
-
 /** @throws McpError where this process has no key */
-function sealerOf({ FETCH_HOME, FETCH_ENCRYPTION_KEY }: KeyPlace): Sealer {
+function loginSealer(place: KeyPlace): Sealer {
   try {
-    return createSealer(FETCH_ENCRYPTION_KEY ?? readFileSync(join(FETCH_HOME, 'encryption-key'), 'utf8').trim());
+    return sealerOf(place);
   } catch (error) {
     throw new McpError(`Logins at MCP servers cannot be read here: ${(error as Error).message}`);
   }
@@ -47,7 +42,7 @@ export const sealLogin = (place: KeyPlace, server: string, login: StoredLogin): 
   server,
   url: login.url,
   issuer: login.issuer,
-  sealed: sealerOf(place).seal(placeOf(server), JSON.stringify(login)),
+  sealed: loginSealer(place).seal(placeOf(server), JSON.stringify(login)),
   expires_at: login.expiresAt === null ? null : new Date(login.expiresAt),
   renewable: login.refreshToken !== undefined,
 });
@@ -55,7 +50,7 @@ export const sealLogin = (place: KeyPlace, server: string, login: StoredLogin): 
 /** @throws McpError */
 export function openLogin(place: KeyPlace, { server, sealed }: Pick<LoginRow, 'server' | 'sealed'>): StoredLogin {
   try {
-    return JSON.parse(sealerOf(place).open(placeOf(server), sealed)) as StoredLogin;
+    return JSON.parse(loginSealer(place).open(placeOf(server), sealed)) as StoredLogin;
   } catch (error) {
     if (!(error instanceof WrongKey)) throw error;
     throw new McpError(`The login at the MCP server ${server} cannot be read. ${error.message}`);

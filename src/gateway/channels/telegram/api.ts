@@ -102,7 +102,10 @@ export class TelegramApi {
     // a dead connection gives no error
     const deadline = AbortSignal.timeout((params.timeout + 10) * 1000);
     const ends = AbortSignal.any([signal, deadline]);
-    return (await this.answer('getUpdates', asJson(params), this.polling, ends)) as Update[];
+    const updates = await this.answer('getUpdates', asJson(params), this.polling, ends);
+    if (!Array.isArray(updates))
+      throw new TelegramError('getUpdates', { kind: 'unknown' }, 'answered with something else than updates');
+    return updates as Update[];
   }
 
   /** The bytes of a file. @throws TelegramError */

@@ -127,7 +127,7 @@ export const latestBundle = (db: Db | Tx, chatId: string): Promise<{ id: string;
     .select(['attachments.id', 'attachments.thread_id'])
     .where('threads.chat_id', '=', chatId)
     .where('attachments.kind', '=', 'document')
-    .where('attachments.mime', '!=', GIVEN)
+    .where('attachments.mime', 'not in', [GIVEN, OF_AGENT])
     .where('attachments.created_at', '>', sql<Date>`now() - ${BUNDLE_DAYS} * interval '1 day'`)
     .where(sql<boolean>`substring(attachments.data from 1 for 2) = decode('1f8b', 'hex')`)
     .orderBy('attachments.created_at', 'desc')
@@ -136,17 +136,19 @@ export const latestBundle = (db: Db | Tx, chatId: string): Promise<{ id: string;
 
 /** The type of a session that was packed here, for the person's own machine. */
 export const GIVEN = 'application/vnd.fetch.session+gzip';
+/** The type of a file of an agent, which is no file of the person whatever is in it. */
+export const OF_AGENT = 'application/vnd.fetch.of-agent';
 
 /** The data of an attachment, when it came in this chat. */
 export const attachmentOfChat = (
   db: Db,
   chatId: string,
   id: string,
-): Promise<Pick<AttachmentRecord, 'kind' | 'mime' | 'name' | 'text'> | undefined> =>
+): Promise<Pick<AttachmentRecord, 'thread_id' | 'kind' | 'mime' | 'name' | 'text'> | undefined> =>
   db
     .selectFrom('attachments')
     .innerJoin('threads', 'threads.id', 'attachments.thread_id')
-    .select(['attachments.kind', 'attachments.mime', 'attachments.name', 'attachments.text'])
+    .select(['attachments.thread_id', 'attachments.kind', 'attachments.mime', 'attachments.name', 'attachments.text'])
     .where(isOrWas('attachments', id))
     .where('threads.chat_id', '=', chatId)
     .executeTakeFirst();

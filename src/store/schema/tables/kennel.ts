@@ -345,8 +345,21 @@ interface ProjectProfileTable {
   /** the last check that a person asked for, until it begins */
   wanted: NullableJson<WantedCheck>;
 }
+
+/** A log-in of the browser of a chat. */
+export interface BrowserLoginTable {
+  chat_id: string;
+  name: string;
+  /** where it counts */
+  hosts: Json<string[]>;
+  /** cookies and storage, encrypted */
+  sealed: Buffer;
+  saved_at: Created;
+}
+
 export interface KennelDatabase {
   own_content: OwnContentTable;
+  browser_logins: BrowserLoginTable;
   kennel_hosts: KennelHostTable;
   workspaces: WorkspaceTable;
   workspace_shares: WorkspaceShareTable;

@@ -20,6 +20,9 @@ interface PollDeps {
   onStored(): void;
 }
 
+/** A poll that brings nothing new takes at least this long, because a broken server may answer at once. */
+const SHORTEST_POLL_MS = 1_000;
+
 /**
  * Stores what happens until the signal. Telegram forgets an update as soon as a later offset is asked for, so the
  * offset moves only after the transaction that stored the update. It is not stored: a first poll without it brings
@@ -29,6 +32,7 @@ export async function pollUpdates({ db, log, api, onStored }: PollDeps, signal: 
   let offset: number | undefined;
   let failures = 0;
   while (!signal.aborted) {
+    const begun = performance.now();
     try {
       const updates = await api.poll<Update>(
         { ...(offset !== undefined && { offset }), timeout: POLL_SECONDS, allowed_updates: ALLOWED_UPDATES },
@@ -40,11 +44,14 @@ export async function pollUpdates({ db, log, api, onStored }: PollDeps, signal: 
         updates.flatMap((update) => readable(log, update)),
       );
       // ids of updates may fall after a quiet week, so the last one counts and not the highest
-      offset = updates.at(-1) ? updates.at(-1)!.update_id + 1 : offset;
+      const next = updates.at(-1) ? updates.at(-1)!.update_id + 1 : offset;
+      const isNew = next !== offset;
+      offset = next;
       if (failures > 0) log.info('Telegram answers again');
       failures = 0;
       await reportProblem(db, api.botId, null);
       if (updates.length > 0) onStored();
+      if (!isNew) await pause(SHORTEST_POLL_MS - (performance.now() - begun), undefined, { signal });
     } catch (error) {
       if (signal.aborted) return;
       const failure = error instanceof TelegramError ? error.failure : null;

@@ -490,6 +490,54 @@ it('waits as long as Telegram asks before it polls again, and does not blame the
   expect(next!.at - refused!.at).toBeGreaterThanOrEqual(1_000);
 });
 
+it('goes on after answers that are none of Telegram’s, and never asks in a hurry', async () => {
+  const ana = await someone();
+  const before = server.callsOf('getUpdates').length;
+  const nothing = { says: '{"ok":true,"result":[]}' };
+  const wrong = ['<html>Log in to this network</html>', '{"ok":true}', 'null', '{"ok":true,"result":{"update_id":1}}'];
+  server.fail('getUpdates', nothing, nothing, nothing, { says: wrong[0]! });
+  server.cutPoll();
+  await until('four answers came', () => server.callsOf('getUpdates').length >= before + 4);
+  const times = server.callsOf('getUpdates').slice(before);
+  for (const [at, { at: time }] of times.slice(1).entries()) expect(time - times[at]!.at).toBeGreaterThan(900);
+  const problem = () => db().selectFrom('tg_bots').select('problem').executeTakeFirst();
+  await until('the answer is told as a problem', async () => (await problem())?.problem);
+  expect(await problem()).toEqual({ problem: 'Telegram cannot be reached.' });
+  server.fail('getUpdates', ...wrong.slice(1).map((says) => ({ says })));
+  server.writes(ana, 'still there?');
+  await handled();
+  expect(await bodies(ana.chatId)).toEqual(['still there?']);
+  expect(logged).not.toContain('could not be stored');
+  await until('the problem is over', async () => (await problem())?.problem === null);
+}, 60_000);
+
+it('keeps what it has to say while its token is revoked, says so, and loses nothing', async () => {
+  const ana = await someone();
+  const revoked = { refuse: 401, description: 'Unauthorized' };
+  server.fail('getUpdates', revoked);
+  server.fail('sendMessage', revoked);
+  server.cutPoll();
+  await until('the poll is refused', () => logged.includes('does not accept FETCH_TELEGRAM_TOKEN'));
+  const told = await db().selectFrom('tg_bots').select('problem').executeTakeFirst();
+  expect(told?.problem).toBe('Telegram does not accept FETCH_TELEGRAM_TOKEN. Get a token from @BotFather, and set it.');
+  const id = `out_${++counter}`;
+  const row = {
+    id,
+    chat_id: ana.chatId,
+    thread_id: ana.threadId,
+    turn_id: null,
+    kind: 'answer',
+    body: 'kept',
+  } as const;
+  await db().insertInto('outbox').values(row).execute();
+  await expect(deliver(id)).rejects.toThrow('the message waits');
+  server.writes(ana, 'and now?');
+  await handled();
+  await deliver(id);
+  expect(server.textsIn(ana.id)).toEqual(['kept']);
+  expect(await bodies(ana.chatId)).toEqual(['and now?']);
+}, 60_000);
+
 it('never writes the token into a log', async () => {
   const ana = await someone();
   server.fail('sendMessage', 'cut before', 'proxy error', { refuse: 400, description: 'Bad Request' });
