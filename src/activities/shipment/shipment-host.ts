@@ -3,6 +3,7 @@ import { cancellationSignal } from '@temporalio/activity';
 import { hasStatus } from '../../adapters/github/errors.ts';
 import type { Offered, Rebased, Refused, ShipmentHostActivities } from '../../contracts/shipment.ts';
 import { commentMark, pushEvidence, replyText } from '../../domain/shipping/texts.ts';
+import { english } from '../../domain/texts/say.ts';
 import { askOfShipment, tellOfShipment } from '../../store/kennel/questions/shipment-questions.ts';
 import {
   ownBranch,
@@ -41,7 +42,8 @@ export function createShipmentHost(deps: KennelDeps): ShipmentHostActivities {
       const shipment = await shipmentOf(deps.db, input.shipmentId);
       requireHeld(deps, shipment);
       const folder = await lstat(workspaceOf(deps.config, shipment)).catch(() => null);
-      if (!folder?.isDirectory()) throw fail('NotFound', `The project ${shipment.workspace} is not there any more.`);
+      if (!folder?.isDirectory())
+        throw fail('NotFound', english('github.projectGone', { workspace: shipment.workspace }));
       await deps.kennel.ready();
       await deps.kennel.provide('tools', () => {}, cancellationSignal());
       return await run(shipment, input);
@@ -75,7 +77,7 @@ const branchesOf = (shipment: Shipment) => ({
   url: shipment.clone_url,
 });
 
-const NO_TOKEN: Refused = { problem: 'No GitHub token is configured: set GH_TOKEN.' };
+const NO_TOKEN: Refused = { problem: english('github.noToken') };
 
 async function open(deps: KennelDeps, shipment: Shipment): Promise<{ head: string } | Refused> {
   const { db, config } = deps;

@@ -955,6 +955,77 @@ export const de: Translation = {
   'ship.is.closed': 'ist geschlossen',
   'ship.is.stopped': 'wird nicht beobachtet',
   'ship.is.failed': 'wurde nicht gestellt',
+  'ship.failedChecks': '{state}; fehlgeschlagen: {checks}',
+  'ship.cause.checks': 'Checks sind fehlgeschlagen',
+  'ship.cause.remarks': 'Es gibt Anmerkungen',
+  'ship.cause.conflict': 'Es gibt einen Konflikt',
+  'ship.cause.answer': 'Wie du gesagt hast',
+  'ship.mergeNow': '{checks}, und {reviews}.',
+  'ship.review.passed': 'Alle Checks sind durch',
+  'ship.review.nothingRan': 'Dafür lief kein Check',
+  'ship.review.none': 'niemand hat ihn geprüft',
+  'ship.review.approved': 'jemand hat ihn freigegeben',
+  'ship.review.wanted': 'jemand möchte Änderungen',
+  'github.noToken': 'Es ist kein GitHub-Token eingerichtet: Setze GH_TOKEN.',
+  'github.token':
+    'GitHub nimmt GH_TOKEN nicht an (401): Es ist abgelaufen oder kein Token dieses Servers. Trag ein neues ein.',
+  'github.limitFor': 'GitHub nimmt gerade keine Anfragen mehr an: Versuch es in {count} s noch einmal.',
+  'github.limitUntil': 'GitHub nimmt bis {time} UTC keine Anfragen mehr an.',
+  'github.limit': 'GitHub nimmt gerade keine Anfragen mehr an.',
+  'github.limitPublic': 'Ohne Token erlaubt es 60 in der Stunde, mit GH_TOKEN 5.000.',
+  'github.archived':
+    'Das Repository ist auf GitHub archiviert, also lässt sich darin nichts ändern. Hol es dort in seinen Einstellungen aus dem Archiv, oder arbeite in einem Fork.',
+  'github.hidden':
+    '{host} zeigt dort ohne Token nichts ({status}): Das Repository gibt es nicht, oder es ist privat. Für private setze GH_TOKEN auf ein Token, das sie lesen darf.',
+  'github.unknown':
+    'GitHub kennt das nicht (404), oder GH_TOKEN darf es nicht sehen. Prüf den Namen, und was das Token erreichen darf.',
+  'github.sso':
+    'Die Organisation will für GH_TOKEN eine einmalige Anmeldung (403). Gib das Token auf {url} frei, und versuch es dann noch einmal.',
+  'github.mayNot':
+    'GH_TOKEN darf das nicht (403: {why}). Es braucht den Scope repo, oder als Fine-grained-Token die Rechte {needs}.',
+  'github.off': 'Im Repository ist das ausgeschaltet. GitHub antwortete 410: {why}.',
+  'github.answered': 'GitHub antwortete {status}: {why}.',
+  'github.broken': 'GitHub antwortete {status}.',
+  'github.away': 'GitHub ist unter {host} nicht erreichbar: {why}.',
+  'github.odd': '{host} hat etwas geantwortet, das nicht zur API von GitHub gehört: Prüf GITHUB_API_URL.',
+  'github.noBranch': 'Auf dem Server gibt es keinen Branch {name}.',
+  'github.tooMany': 'Die Commits von {name} sind zu viele, um sie hereinzuholen: Hol sie von Hand herein.',
+  'github.unread': 'Die Commits ließen sich nicht lesen: {why}',
+  'github.moved':
+    '{branch} hat in diesem Moment andere Commits bekommen, also wurde nichts gepusht. Versuch es noch einmal.',
+  'github.unsearched': 'Die Commits ließen sich nicht nach Geheimnissen durchsuchen: {why}',
+  'github.secretIn':
+    'Das sieht nach einem Geheimnis aus, also wurde nichts gepusht:\n{found}\nDie Zeile zu ändern reicht nicht, weil die Historie sie behält. Mach die Commits, die es enthalten, ohne es neu. Wer sicher ist, dass es keines ist, pusht von Hand.',
+  'github.secret':
+    'Das sieht nach einem Geheimnis aus, also wurde nichts gepusht:\n{found}\nNimm es heraus, oder nenne die Datei in .gitignore. Wer sicher ist, dass es keines ist, pusht von Hand.',
+  'github.nothing': 'Es gibt nichts zu mergen: {branch} hat keinen Commit, den {base} auf GitHub nicht hat.',
+  'github.ahead':
+    'GitHub hat auf diesem Branch Commits, die das Projekt nicht hat. Nichts wurde überschrieben; hol sie von Hand herein, dann push noch einmal.',
+  'github.aheadSync':
+    'GitHub hat auf diesem Branch Commits, die das Projekt nicht hat. Nichts wurde überschrieben; bitte mich, das Projekt mit GitHub abzugleichen, und ich hole sie herein.',
+  'github.aheadNow':
+    'GitHub hat auf diesem Branch Commits, die das Projekt nicht hat. Nichts wurde überschrieben; jemand hat im selben Moment gepusht. Versuch es noch einmal.',
+  'github.workflows':
+    'GitHub lehnt Änderungen an .github/workflows mit diesem Token ab: Es braucht den Scope workflow.',
+  'github.noPush': 'GitHub lehnt den Push ab: GH_TOKEN darf in dieses Repository nicht schreiben.',
+  'github.refuses': 'GitHub lehnt den Push ab: {why}.',
+  'github.failed': 'Der Push ist fehlgeschlagen: {why}',
+  'github.tooLarge': 'Das Repository ist größer als {count} GB; es muss von Hand gepusht werden.',
+  'github.bundleLate': 'Die Commits zu bündeln hat zu lange gedauert.',
+  'github.unbundled': 'Die Commits ließen sich nicht bündeln: {why}',
+  'github.gone': 'Die Commits sind nicht mehr im Projekt.',
+  'github.slow': 'git hat zu lange gebraucht.',
+  'github.unrelated': 'Es gibt keine gemeinsame Historie mit {base}.',
+  'github.markers': 'In den Dateien stehen noch Konfliktmarkierungen.',
+  'github.others': 'Inzwischen sind andere Commits auf den Branch gekommen.',
+  'github.noWay': 'Das Repository erlaubt keine Art von Merge.',
+  'github.projectGone': 'Das Projekt {workspace} ist nicht mehr da.',
+  'agent.none': 'Kein Programmier-Agent ist bereit.',
+  'agent.notReady': '{agent} ist auf diesem Host nicht bereit.',
+  'agent.notAllowed': '{agent} ist hier nicht erlaubt. Erlaubt sind: {agents}.',
+  'agent.noModel':
+    'Für Programmier-Agenten ist kein Modell eingerichtet: Trag auf meiner Seite unter Settings, Model einen Schlüssel ein.',
+  'agent.noKey': 'Für den Anbieter dieses Modells ist kein Schlüssel eingerichtet: Setze {setting}.',
 
   'why.login':
     'Die Anmeldung von {agent} lässt sich auf dem Rechner, auf dem er läuft, nicht benutzen. Sieh auf meiner Seite unter Settings, Health nach.',

@@ -942,6 +942,75 @@ export const en = {
   'ship.is.closed': 'is closed',
   'ship.is.stopped': 'is not watched',
   'ship.is.failed': 'was not made',
+  'ship.failedChecks': '{state}; failed: {checks}',
+  'ship.cause.checks': 'Checks have failed',
+  'ship.cause.remarks': 'There are remarks',
+  'ship.cause.conflict': 'There is a conflict',
+  'ship.cause.answer': 'As you said',
+  'ship.mergeNow': '{checks}, and {reviews}.',
+  'ship.review.passed': 'Every check has passed',
+  'ship.review.nothingRan': 'No check has run for it',
+  'ship.review.none': 'nobody has reviewed it',
+  'ship.review.approved': 'a reviewer has approved it',
+  'ship.review.wanted': 'a reviewer wants changes',
+  'github.noToken': 'No GitHub token is configured: set GH_TOKEN.',
+  'github.token':
+    'GitHub does not accept GH_TOKEN (401): it has expired or is not a token of this server. Set a new one.',
+  'github.limitFor': 'GitHub accepts no more requests for now: try again in {count} s.',
+  'github.limitUntil': 'GitHub accepts no more requests for now, until {time} UTC.',
+  'github.limit': 'GitHub accepts no more requests for now.',
+  'github.limitPublic': 'Without a token it allows 60 an hour; with GH_TOKEN 5,000.',
+  'github.archived':
+    'The repository is archived on GitHub, so nothing in it can be changed. Unarchive it in its settings there, or work in a fork.',
+  'github.hidden':
+    '{host} shows nothing there without a token ({status}): the repository does not exist, or is private. For private ones set GH_TOKEN to a token that may read them.',
+  'github.unknown':
+    'GitHub knows no such thing (404), or GH_TOKEN may not see it. Check the name, and what the token may reach.',
+  'github.sso':
+    'The organisation wants a single sign-on for GH_TOKEN (403). Authorise the token at {url}, then try again.',
+  'github.mayNot':
+    'GH_TOKEN may not do this (403: {why}). It needs the scope repo, or as a fine-grained token the permissions {needs}.',
+  'github.off': 'The repository has this switched off. GitHub answered 410: {why}.',
+  'github.answered': 'GitHub answered {status}: {why}.',
+  'github.broken': 'GitHub answered {status}.',
+  'github.away': 'GitHub cannot be reached at {host}: {why}.',
+  'github.odd': "{host} answered something that is not of GitHub's API: check GITHUB_API_URL.",
+  'github.noBranch': 'There is no branch {name} on the server.',
+  'github.tooMany': 'The commits of {name} are too many to be brought in: bring them in by hand.',
+  'github.unread': 'The commits could not be read: {why}',
+  'github.moved': '{branch} has got other commits at this moment, so nothing was pushed. Try again.',
+  'github.unsearched': 'The commits could not be searched for secrets: {why}',
+  'github.secretIn':
+    'This looks like a secret, so nothing was pushed:\n{found}\nA change of the line is not enough, because the history keeps it. Make the commits that have it again, without it. Somebody who is sure that it is none pushes by hand.',
+  'github.secret':
+    'This looks like a secret, so nothing was pushed:\n{found}\nTake it out, or name the file in .gitignore. Somebody who is sure that it is none pushes by hand.',
+  'github.nothing': 'There is nothing to merge: {branch} has no commit that {base} does not have on GitHub.',
+  'github.ahead':
+    'GitHub has commits on this branch that the workspace does not have. Nothing was overwritten; bring them in by hand, then push again.',
+  'github.aheadSync':
+    'GitHub has commits on this branch that the workspace does not have. Nothing was overwritten; workspace_sync brings them in.',
+  'github.aheadNow':
+    'GitHub has commits on this branch that the workspace does not have. Nothing was overwritten; somebody pushed at the same moment. Try again.',
+  'github.workflows': 'GitHub refuses changes of .github/workflows by this token: it needs the scope workflow.',
+  'github.noPush': 'GitHub refuses the push: GH_TOKEN may not write to this repository.',
+  'github.refuses': 'GitHub refuses the push: {why}.',
+  'github.failed': 'The push failed: {why}',
+  'github.tooLarge': 'The repository is larger than {count} GB; it has to be pushed by hand.',
+  'github.bundleLate': 'Bundling the commits took too long.',
+  'github.unbundled': 'The commits could not be bundled: {why}',
+  'github.gone': 'Its commits are not in the workspace any more.',
+  'github.slow': 'git took too long.',
+  'github.unrelated': 'It has no history in common with {base}.',
+  'github.markers': 'Conflict markers are left in its files.',
+  'github.others': 'Other commits have come to its branch meanwhile.',
+  'github.noWay': 'The repository allows no way of merging.',
+  'github.projectGone': 'The project {workspace} is not there any more.',
+  'agent.none': 'No coding agent is ready.',
+  'agent.notReady': '{agent} is not ready on this host.',
+  'agent.notAllowed': '{agent} is not allowed here. Allowed are: {agents}.',
+  'agent.noModel':
+    'No model is configured for coding agents: set OPENAI_API_KEY, OPENROUTER_API_KEY or OPENAI_BASE_URL.',
+  'agent.noKey': 'No key for this model provider is configured: set {setting}.',
 
   // why a coding task has failed; it is stored in English
   'why.login':

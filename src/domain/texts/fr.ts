@@ -955,6 +955,76 @@ export const fr: Translation = {
   'ship.is.closed': 'est fermée',
   'ship.is.stopped': 'n’est pas surveillée',
   'ship.is.failed': 'n’a pas été créée',
+  'ship.failedChecks': '{state} ; en échec : {checks}',
+  'ship.cause.checks': 'Des checks ont échoué',
+  'ship.cause.remarks': 'Il y a des remarques',
+  'ship.cause.conflict': 'Il y a un conflit',
+  'ship.cause.answer': 'Comme tu l’as dit',
+  'ship.mergeNow': '{checks}, et {reviews}.',
+  'ship.review.passed': 'Tous les checks passent',
+  'ship.review.nothingRan': 'Aucun check n’a tourné',
+  'ship.review.none': 'personne ne l’a relue',
+  'ship.review.approved': 'quelqu’un l’a approuvée',
+  'ship.review.wanted': 'quelqu’un veut des changements',
+  'github.noToken': 'Aucun jeton GitHub n’est configuré : mets-le dans GH_TOKEN.',
+  'github.token':
+    'GitHub n’accepte pas GH_TOKEN (401) : il a expiré ou n’est pas un jeton de ce serveur. Mets-en un nouveau.',
+  'github.limitFor': 'GitHub n’accepte plus de requêtes pour l’instant : réessaie dans {count} s.',
+  'github.limitUntil': 'GitHub n’accepte plus de requêtes jusqu’à {time} UTC.',
+  'github.limit': 'GitHub n’accepte plus de requêtes pour l’instant.',
+  'github.limitPublic': 'Sans jeton, il en permet 60 par heure ; avec GH_TOKEN, 5 000.',
+  'github.archived':
+    'Le dépôt est archivé sur GitHub, donc rien ne peut y être changé. Désarchive-le dans ses réglages, ou travaille dans un fork.',
+  'github.hidden':
+    '{host} n’y montre rien sans jeton ({status}) : le dépôt n’existe pas, ou il est privé. Pour les dépôts privés, mets dans GH_TOKEN un jeton qui peut les lire.',
+  'github.unknown':
+    'GitHub ne connaît pas cela (404), ou GH_TOKEN ne peut pas le voir. Vérifie le nom, et ce que le jeton peut atteindre.',
+  'github.sso':
+    'L’organisation veut une authentification unique pour GH_TOKEN (403). Autorise le jeton sur {url}, puis réessaie.',
+  'github.mayNot':
+    'GH_TOKEN ne peut pas faire cela (403 : {why}). Il lui faut le scope repo ou, comme jeton fine-grained, les permissions {needs}.',
+  'github.off': 'Le dépôt a désactivé cela. GitHub a répondu 410 : {why}.',
+  'github.answered': 'GitHub a répondu {status} : {why}.',
+  'github.broken': 'GitHub a répondu {status}.',
+  'github.away': 'GitHub n’est pas joignable à {host} : {why}.',
+  'github.odd': '{host} a répondu quelque chose qui n’est pas de l’API de GitHub : vérifie GITHUB_API_URL.',
+  'github.noBranch': 'Il n’y a pas de branche {name} sur le serveur.',
+  'github.tooMany': 'Les commits de {name} sont trop nombreux pour être ramenés : ramène-les à la main.',
+  'github.unread': 'Les commits n’ont pas pu être lus : {why}',
+  'github.moved': '{branch} vient de recevoir d’autres commits, donc rien n’a été poussé. Réessaie.',
+  'github.unsearched': 'Les commits n’ont pas pu être examinés à la recherche de secrets : {why}',
+  'github.secretIn':
+    'Cela ressemble à un secret, donc rien n’a été poussé :\n{found}\nChanger la ligne ne suffit pas, car l’historique la garde. Refais sans lui les commits qui le contiennent. Qui est sûr que ce n’en est pas un pousse à la main.',
+  'github.secret':
+    'Cela ressemble à un secret, donc rien n’a été poussé :\n{found}\nEnlève-le, ou nomme le fichier dans .gitignore. Qui est sûr que ce n’en est pas un pousse à la main.',
+  'github.nothing': 'Il n’y a rien à fusionner : {branch} n’a aucun commit que {base} n’ait pas sur GitHub.',
+  'github.ahead':
+    'GitHub a sur cette branche des commits que le projet n’a pas. Rien n’a été écrasé ; ramène-les à la main, puis pousse à nouveau.',
+  'github.aheadSync':
+    'GitHub a sur cette branche des commits que le projet n’a pas. Rien n’a été écrasé ; demande-moi de synchroniser le projet avec GitHub, et je les ramène.',
+  'github.aheadNow':
+    'GitHub a sur cette branche des commits que le projet n’a pas. Rien n’a été écrasé ; quelqu’un a poussé au même moment. Réessaie.',
+  'github.workflows':
+    'GitHub refuse les changements de .github/workflows avec ce jeton : il lui faut le scope workflow.',
+  'github.noPush': 'GitHub refuse le push : GH_TOKEN ne peut pas écrire dans ce dépôt.',
+  'github.refuses': 'GitHub refuse le push : {why}.',
+  'github.failed': 'Le push a échoué : {why}',
+  'github.tooLarge': 'Le dépôt dépasse {count} Go ; il faut le pousser à la main.',
+  'github.bundleLate': 'Regrouper les commits a pris trop de temps.',
+  'github.unbundled': 'Les commits n’ont pas pu être regroupés : {why}',
+  'github.gone': 'Ses commits ne sont plus dans le projet.',
+  'github.slow': 'git a pris trop de temps.',
+  'github.unrelated': 'Il n’a pas d’historique commun avec {base}.',
+  'github.markers': 'Il reste des marques de conflit dans ses fichiers.',
+  'github.others': 'D’autres commits sont arrivés entre-temps sur sa branche.',
+  'github.noWay': 'Le dépôt ne permet aucune façon de fusionner.',
+  'github.projectGone': 'Le projet {workspace} n’est plus là.',
+  'agent.none': 'Aucun agent de code n’est prêt.',
+  'agent.notReady': '{agent} n’est pas prêt sur cet hôte.',
+  'agent.notAllowed': '{agent} n’est pas autorisé ici. Autorisés : {agents}.',
+  'agent.noModel':
+    'Aucun modèle n’est configuré pour les agents de code : mets une clé sur ma page, sous Settings, Model.',
+  'agent.noKey': 'Aucune clé n’est configurée pour ce fournisseur de modèles : mets {setting}.',
 
   'why.login':
     'La connexion de {agent} ne peut pas être utilisée sur la machine où il tourne. Regarde Health sur ma page, sous Settings.',

@@ -6,6 +6,7 @@ import { momentInWords, scheduleInWords } from '../../../src/domain/chat/words/s
 import { unknownOutcome } from '../../../src/domain/failures.ts';
 import { tooSmallText } from '../../../src/domain/model/context-size.ts';
 import { tellFailure } from '../../../src/domain/model/failure-text.ts';
+import { questionText, toldText } from '../../../src/domain/shipping/texts.ts';
 import { failureAgain, noteAgain, resultAgain, sayAgain, sayWhole } from '../../../src/domain/texts/again.ts';
 import { languageIn, languageOf } from '../../../src/domain/texts/language.ts';
 import {
@@ -244,6 +245,46 @@ describe('a sentence that was made in English', () => {
     expect(failureAgain('Its task is not there any more.\n\nThe words of an agent. Nothing was done.', german)).toBe(
       'Die Aufgabe dazu ist nicht mehr da.\n\nThe words of an agent. Nothing was done.',
     );
+  });
+
+  it('about a pull request is said again, with its reason', () => {
+    const at = { name: '#3 "Add a login"', url: null };
+    const reason = english('github.mayNot', { why: 'Resource not accessible', needs: 'contents=write' });
+    expect(toldText('not pushed', at, reason, say)).toBe(
+      'Auf #3 "Add a login" wurde nichts gepusht. GH_TOKEN darf das nicht (403: Resource not accessible). Es braucht den Scope repo, oder als Fine-grained-Token die Rechte contents=write.',
+    );
+    expect(toldText('not pushed', at, reason)).toBe(`Nothing was pushed to #3 "Add a login". ${reason}`);
+    expect(toldText('no agent', at, `${english('agent.none')} Words of others.`, say)).toMatch(
+      /Kein Programmier-Agent ist bereit\. Words of others\.$/,
+    );
+    expect(toldText('working', at, 'Checks have failed, There are remarks', say)).toBe(
+      'Checks sind fehlgeschlagen, Es gibt Anmerkungen: Ein Programmier-Agent arbeitet an #3 "Add a login".',
+    );
+    expect(questionText('merge', at, 'Every check has passed, and a reviewer wants changes.', say)).toMatch(
+      /Alle Checks sind durch, und jemand möchte Änderungen\.$/,
+    );
+    expect(questionText('merge', at, 'Odd.', say)).toMatch(/ Odd\.$/);
+    expect(
+      resultAgain(
+        '#3 "a: b": is watched; failed: lint, test https://x.y/3\ndemo: is being made\nx: is watched, too',
+        say,
+      ),
+    ).toBe(
+      '#3 "a: b": wird beobachtet; fehlgeschlagen: lint, test https://x.y/3\ndemo: wird gestellt\nx: is watched, too',
+    );
+  });
+
+  it('about a pull request has the wording of its text where a workflow says it', () => {
+    const sources = globSync('src/workflows/shipment/*.ts').map((file) => readFileSync(file, 'utf8'));
+    const said = keys.filter((key) => /^ship\.(?:cause|review)\./.test(key)).map((key) => CATALOGUE.en[key]);
+    expect(said.filter((text) => !sources.join('').includes(text))).toEqual([]);
+    expect(said.length).toBeGreaterThan(8);
+  });
+
+  it.each(keys.filter((key) => /^(?:github|agent)\./.test(key)))('of a tool is found by its wording: %s', (key) => {
+    const values = Object.fromEntries([...namesIn(CATALOGUE.en[key]).said].map((name) => [name, `«${name}»`]));
+    const [made, said] = [english, say].map((in_) => (in_ as (key: TextKey, values: object) => string)(key, values));
+    expect(sayAgain(`${made}\nMore.`, say)).toBe(`${said}\nMore.`);
   });
 
   it('of a tool has the wording of its text', () => {
