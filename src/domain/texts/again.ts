@@ -151,6 +151,9 @@ const saidWith = ([key, values]: [TextKey, Values], say: Say): string =>
 function valueIn(name: string, value: string, say: Say): string {
   if (name === 'names') return namesIn(value, say);
   if (name === 'reason') return sayAgain(value, say);
+  if (name === 'groups')
+    return value.replace(/, (\d+) members\)/g, (_, count) => `, ${say('groups.members', { count: Number(count) })})`);
+  if (name === 'because') return sayWhole(value, 'because.', say);
   if (!['changes', 'steps', 'files', 'others', 'refs', 'branches'].includes(name)) return value;
   const items = [...partsOf(value, ITEM_ENDS, ITEMS)].map((part) => saidPart(part, say));
   return name === 'steps' ? say.list(items) : items.join(', ');

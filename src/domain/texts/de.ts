@@ -1026,6 +1026,149 @@ export const de: Translation = {
   'agent.noModel':
     'Für Programmier-Agenten ist kein Modell eingerichtet: Trag auf meiner Seite unter Settings, Model einen Schlüssel ein.',
   'agent.noKey': 'Für den Anbieter dieses Modells ist kein Schlüssel eingerichtet: Setze {setting}.',
+  'link.unreached':
+    'WhatsApp ist von diesem Rechner aus nicht erreichbar: {because}. Ich versuche es von selbst wieder.',
+  'because.refused': 'die Verbindung wurde abgelehnt',
+  'because.noName': 'der Name ist nicht bekannt, meistens gibt es dann kein Netz',
+  'because.noLookup': 'der Name lässt sich nicht nachschlagen, meistens gibt es dann kein Netz',
+  'because.silent': 'es kam keine Antwort',
+  'because.noNetwork': 'es gibt kein Netz',
+  'because.noWay': 'es führt kein Weg dorthin',
+  'because.cut': 'die Verbindung wurde abgebrochen',
+  'because.system': 'das System meldet {code}',
+  'link.foreign':
+    'Diese Verbindung führt nicht zu WhatsApp, und es wurde nichts gesendet. Ist ein Proxy oder eine Anmeldeseite dazwischen? Ich versuche es von selbst wieder. ({what})',
+  'link.restart': 'WhatsApp wollte einen Neustart der Verbindung; der läuft, du musst nichts tun.',
+  'link.silent': 'Die Verbindung zu WhatsApp ist verstummt; ich verbinde mich von selbst wieder.',
+  'link.unscanned': 'Der Code wurde nicht rechtzeitig gescannt (oder eingegeben); `fetch pair` zeigt einen neuen.',
+  'link.noAnswer':
+    'WhatsApp hat nicht rechtzeitig geantwortet: Vielleicht hält eine Firewall oder ein Proxy die Verbindung auf, oder das Netz ist langsam. Nichts wurde verknüpft; `fetch pair` versucht es noch einmal.',
+  'link.closed': 'Die Verbindung zu WhatsApp wurde geschlossen; ich verbinde mich von selbst wieder.',
+  'link.unavailable': 'WhatsApp ist im Moment nicht verfügbar; ich versuche es von selbst wieder, langsam.',
+  'link.badSessions':
+    'WhatsApp hat diese Sitzung {count} Mal in Folge abgelehnt; ich versuche es weiter. Bleibt es so, entferne das verknüpfte Gerät am Handy und führe `fetch pair` aus.',
+  'link.badSession': 'WhatsApp hat die Sitzung mit einem Fehler beendet; ich verbinde mich von selbst wieder.',
+  'link.elsewhere':
+    'Dasselbe verknüpfte Gerät hat sich von woanders verbunden; beende das andere Fetch, und dieses hier macht weiter, sobald es das Konto wieder hat.',
+  'link.notLinked':
+    'WhatsApp wollte dieses Gerät nicht verknüpfen (401). Warte ein paar Minuten, und versuch es dann mit `fetch pair` noch einmal.',
+  'link.unlinked':
+    'WhatsApp hat dieses Gerät getrennt (am Handy entfernt, oder das Handy war 14 Tage unbenutzt); `fetch pair` verknüpft es wieder.',
+  'link.locked':
+    'WhatsApp hat das Konto gesperrt oder das Handy abgemeldet; öffne WhatsApp am Handy und folge dem, was dort steht, dann starte den Kanal neu.',
+  'link.outdated':
+    'WhatsApp nimmt diese Version des Programms nicht mehr an; aktualisiere Fetch, oder stell eine neuere WhatsApp-Version ein (neu verknüpfen musst du nicht).',
+  'link.newest': 'WhatsApp hat die Version des Programms abgelehnt; ich versuche es einmal mit der neuesten.',
+  'link.login':
+    'WhatsApp hat die Anmeldung abgelehnt (Code {code}); sieh am Handy in WhatsApp nach, und starte den Kanal neu, wenn es dort geht.',
+  'link.refusals':
+    'WhatsApp hat die Verbindung {count} Mal abgelehnt (Code {code}); sieh am Handy in WhatsApp nach, und starte den Kanal neu, wenn es dort geht.',
+  'link.refused': 'WhatsApp hat die Verbindung abgelehnt (Code {code}); ich versuche es von selbst wieder.',
+  'link.failed': 'Die Verbindung zu WhatsApp ist gescheitert; ich verbinde mich von selbst wieder.',
+  'link.banned':
+    'WhatsApp hat das Konto für eine Weile gesperrt und sagt nicht, wie lange; sieh am Handy in WhatsApp nach, und starte den Kanal neu, wenn es dort geht.',
+  'link.bannedMinutes':
+    'WhatsApp hat das Konto für eine Weile gesperrt; {count} Minuten lang wird nichts gesendet. Warum, sagt WhatsApp am Handy.',
+  'link.bannedHours':
+    'WhatsApp hat das Konto für eine Weile gesperrt; {count} Stunden lang wird nichts gesendet. Warum, sagt WhatsApp am Handy.',
+  'link.loggedOut': 'WhatsApp wurde abgemeldet; `fetch pair` verknüpft es wieder.',
+  'link.notConnected': 'WhatsApp ist nicht verbunden.',
+  'link.idle':
+    'WhatsApp am Handy war {days} Tage lang nicht in Gebrauch. In etwa {left} Tagen trennt es dieses Gerät; öffne WhatsApp am Handy, dann bleibt es verknüpft.',
+  'link.givenUp': 'Eine WhatsApp-Nachricht wurde aufgegeben: {because}',
+  'because.otherNumber': 'Die Nummer dieses Chats gehört jetzt jemand anderem.',
+  'because.notMade': 'Sie ließ sich in {count} Versuchen nicht herstellen: {words}',
+  'because.notSent': 'Sie ließ sich in {count} Versuchen nicht senden: {words}',
+  'because.unacknowledged': 'In {count} Versuchen kam keine Bestätigung.',
+  'link.stranger':
+    'WhatsApp hat eine Nachricht abgelehnt (463): Dieses Konto darf gerade niemandem schreiben, den es nicht gut kennt. Nachrichten an diesen Chat warten eine Stunde; sieh am Handy in WhatsApp nach.',
+  'link.notThere':
+    'WhatsApp hat eine Nachricht abgelehnt ({code}): Dieses Konto darf dort im Moment nicht schreiben. Nachrichten an diesen Chat warten und werden wieder versucht; andere Chats gehen weiter.',
+  'link.slower': 'WhatsApp bittet um weniger Tempo (429). Nachrichten warten fünf Minuten.',
+  'link.malformed': 'WhatsApp hat eine Nachricht als fehlerhaft abgelehnt (479), auch mit einer neuen Geräteliste.',
+  'link.refusedOne': 'WhatsApp hat eine Nachricht abgelehnt ({code}).',
+  'link.refusedOften': 'WhatsApp hat eine Nachricht {count} Mal abgelehnt ({code}).',
+  'link.manyChats':
+    'WhatsApp hat in einer Stunde Nachrichten an {count} Chats abgelehnt ({code}). Alles wartet eine Stunde; sieh am Handy in WhatsApp nach.',
+  'link.dayFull':
+    '{count} WhatsApp-Nachrichten gingen an einem Tag hinaus, und mehr sind nicht erlaubt. Weitere warten.',
+  'link.tgGivenUp': 'Eine Telegram-Nachricht wurde aufgegeben. {because}',
+  'because.tgNoChat': 'Telegram lässt mich nicht in diesen Chat schreiben: {words}',
+  'because.tgRefused': 'Telegram hat sie abgelehnt: {words}',
+  'link.tgNotStored': 'Was von Telegram kam, ließ sich nicht speichern; ich frage noch einmal danach.',
+  'link.tgAway': 'Telegram ist nicht erreichbar.',
+  'link.tgToken':
+    'Telegram nimmt das Token des Bots nicht an. Hol dir eines von @BotFather, und trag es auf meiner Seite unter Settings ein.',
+  'link.tgPause': 'Telegram hat um eine Pause gebeten.',
+  'link.tgRefuses': 'Telegram gibt keine Nachrichten heraus: {words}',
+  'link.tgWebhook': 'Der Telegram-Bot hatte einen Webhook; der ist jetzt entfernt.',
+  'link.tgOther': 'Ein anderes Programm liest die Nachrichten dieses Telegram-Bots.',
+  'backup.failed': 'Die Sicherung dieser Nacht ist nicht gelungen: {why}',
+  'backup.newest':
+    'Die neueste ist von {time} UTC. Ich versuche es jede Stunde wieder; `fetch doctor` sagt, wie es steht.',
+  'backup.none': 'Es gibt noch keine. Ich versuche es jede Stunde wieder; `fetch doctor` sagt, wie es steht.',
+  'practice.help':
+    'Das ist das Übungsmodell: Es ist kein echtes Modell eingerichtet, hier denkt also nichts. Alles drumherum ist echt. Probier:\n- "ask me about lunch": eine Frage mit Auswahl. Beende alles, starte neu, und die Frage ist noch da.\n- "fetch https://example.com": liest eine Seite.\n- "progress": ein Zwischenbericht.\n- "count to 100": eine lange Antwort, die du mit "stop" unterbrichst.\n- "every minute": ein Zeitplan, der läuft, während niemand hinsieht; "schedules" zeigt ihn, "stop schedule" beendet ihn.\n- "create workspace demo", dann "task": eine Programmieraufgabe in einem Container (dazu braucht es Docker). Sie wartet, fragt und berichtet. "undo" nimmt sie zurück.\n- "task: write notes.md hello; run ls": Der Übungsagent tut Schritt für Schritt, was du sagst.\nEin echtes Modell richtest du auf deiner Seite unter Settings, Model ein.',
+  'practice.unknown':
+    'Es ist noch kein echtes Modell eingerichtet, ich kenne also nur wenige Sätze, und "{text}" nicht. Schreib `help`, um sie zu sehen.',
+  'practice.chose':
+    'Du hast "{answer}" gewählt. Das Warten hat nichts gekostet, und ich hätte auch über jeden Neustart gewartet.',
+  'practice.asks': 'Dann frage ich dich etwas.',
+  'practice.meal': 'Was wollen wir essen?',
+  'practice.pizza': 'Pizza',
+  'practice.salad': 'Salat',
+  'practice.noMeal': 'Heute nichts',
+  'practice.like': 'Magst du {topic}?',
+  'practice.colours': 'Farben',
+  'practice.much': 'Sehr',
+  'practice.little': 'Ein wenig',
+  'practice.notAtAll': 'Gar nicht',
+  'practice.page': 'Auf der Seite steht "{title}".',
+  'practice.reads': 'Ich lese die Seite.',
+  'practice.stops': 'Ich beende den Zeitplan.',
+  'practice.routine': 'Ich lege eine Routine an, mit ihrem Zeitplan.',
+  'practice.schedule': 'Jetzt den Zeitplan dazu.',
+  'practice.runs': 'Das läuft, während niemand hinsieht, und das Ergebnis kommt hierher. `stop schedule` beendet es.',
+  'practice.looks': 'Ich sehe nach.',
+  'practice.reported': 'Das war ein Zwischenbericht, gesendet, während ich noch bei der Arbeit war.',
+  'practice.half': 'Die Hälfte ist geschafft',
+  'practice.reports': 'Ich berichte.',
+  'practice.count': 'Übung: {numbers}',
+  'practice.makes': 'Ich lege ein Projekt an.',
+  'practice.switches': 'Ich wechsle.',
+  'practice.plans': 'Zuerst lasse ich einen Plan machen.',
+  'practice.hands': 'Das übernimmt ein Programmier-Agent in einem Container.',
+  'practice.runsIt': 'Ich führe es im Projekt aus.',
+  'did.severalGroups': 'Mehrere Gruppen heißen so: {groups}. Nenne den ganzen Namen einer davon.',
+  'did.notInGroup': 'Ich bin nicht mehr in {group}.',
+  'reminder.most':
+    'In diesem Chat warten {count} Erinnerungen, und mehr als {most} sind nicht erlaubt. `schedules` zeigt sie.',
+  'sent.empty': '(eine leere Nachricht)',
+  'sent.notTaken': '(Eine Datei ließ sich nicht senden, weil Telegram sie nicht angenommen hat: {name})',
+  'sent.unnamed': 'ohne Namen',
+  'failed.taskDone': 'Die Programmieraufgabe ist fertig: {words}',
+  'failed.taskFailed': 'Die Programmieraufgabe hat nicht geklappt: {words}',
+  'failed.taskStopped': 'Die Programmieraufgabe wurde abgebrochen: {words}',
+  'failed.routineGone': 'die Routine wurde gelöscht, während sie lief',
+  'failed.unknownEnd': 'mehr ist nicht bekannt',
+  'sent.notSent': '(eine Datei ließ sich nicht senden: {name})',
+  'did.severalChats': 'Mehrere Chats heißen so: {groups}. Nenne den ganzen Namen eines davon.',
+  'did.noChat': 'Es gibt keinen Chat {name}, oder in der Gruppe antworte ich nicht.',
+  'practice.lists': 'Zeigt, was von selbst läuft',
+  'practice.noTool': 'Übung: Hier würde ich {tool} aufrufen, aber diese Anfrage bietet es nicht an.',
+  'environment.differs': '{file} verlangt {language} {wanted}; diese Aufgabe bekommt {language} {got}.',
+  'environment.notUsable':
+    '{file} ließ sich nicht verwenden, also hat diese Aufgabe die Sprachen, die in den Dateien des Repositorys stehen, wie nach einem Nein.',
+  'environment.without': '{managers} ließ sich nicht installieren, also geht diese Aufgabe ohne weiter.',
+  'environment.failed':
+    'Die Umgebung dieses Repositorys ({what}) ließ sich nicht bauen, also sind nur Node, git und Python da. {why}',
+  'environment.asks':
+    '{file} bringt ein eigenes Image oder eigene Befehle mit. Sie warten auf dein Ja: Die nächste Programmieraufgabe fragt.',
+  'environment.unused': 'Der Devcontainer dieses Repositorys wird nicht verwendet, wegen:',
+  'environment.usedWithout': 'Der Devcontainer dieses Repositorys wird verwendet, aber ohne:',
+  'action.deletingIn': 'das Löschen von Dateien in {folder}',
+  'action.deleting': 'das Löschen von {file}',
+  'action.inFolder': '{command} im Ordner {folder}',
 
   'why.login':
     'Die Anmeldung von {agent} lässt sich auf dem Rechner, auf dem er läuft, nicht benutzen. Sieh auf meiner Seite unter Settings, Health nach.',

@@ -1025,6 +1025,147 @@ export const fr: Translation = {
   'agent.noModel':
     'Aucun modèle n’est configuré pour les agents de code : mets une clé sur ma page, sous Settings, Model.',
   'agent.noKey': 'Aucune clé n’est configurée pour ce fournisseur de modèles : mets {setting}.',
+  'link.unreached': 'WhatsApp n’est pas joignable depuis cette machine : {because}. Je réessaie tout seul.',
+  'because.refused': 'la connexion a été refusée',
+  'because.noName': 'son nom n’est pas connu, ce qui veut souvent dire qu’il n’y a pas de réseau',
+  'because.noLookup': 'son nom ne peut pas être résolu, ce qui veut souvent dire qu’il n’y a pas de réseau',
+  'because.silent': 'il n’y a pas eu de réponse',
+  'because.noNetwork': 'il n’y a pas de réseau',
+  'because.noWay': 'aucun chemin n’y mène',
+  'because.cut': 'la connexion a été coupée',
+  'because.system': 'le système dit {code}',
+  'link.foreign':
+    'Cette connexion ne mène pas à WhatsApp, et rien n’a été envoyé. Y a-t-il un proxy ou un portail captif ? Je réessaie tout seul. ({what})',
+  'link.restart': 'WhatsApp a demandé de relancer la connexion ; c’est en cours, tu n’as rien à faire.',
+  'link.silent': 'La connexion à WhatsApp ne répond plus ; je me reconnecte tout seul.',
+  'link.unscanned': 'Le code n’a pas été scanné (ou tapé) à temps ; `fetch pair` en montre un nouveau.',
+  'link.noAnswer':
+    'WhatsApp n’a pas répondu à temps : un pare-feu ou un proxy retient peut-être la connexion, ou le réseau est lent. Rien n’a été lié ; `fetch pair` réessaie.',
+  'link.closed': 'La connexion à WhatsApp a été fermée ; je me reconnecte tout seul.',
+  'link.unavailable': 'WhatsApp est indisponible pour le moment ; je réessaie tout seul, lentement.',
+  'link.badSessions':
+    'WhatsApp a refusé cette session {count} fois de suite ; je continue d’essayer. Si cela dure, retire l’appareil lié sur le téléphone et lance `fetch pair`.',
+  'link.badSession': 'WhatsApp a terminé la session sur une erreur ; je me reconnecte tout seul.',
+  'link.elsewhere':
+    'Le même appareil lié s’est connecté d’ailleurs ; arrête l’autre Fetch, et celui-ci continue dès qu’il a de nouveau le compte.',
+  'link.notLinked':
+    'WhatsApp a refusé de lier cet appareil (401). Attends quelques minutes, puis lance `fetch pair` pour réessayer.',
+  'link.unlinked':
+    'WhatsApp a délié cet appareil (retiré sur le téléphone, ou le téléphone est resté 14 jours sans servir) ; lance `fetch pair` pour le lier à nouveau.',
+  'link.locked':
+    'WhatsApp a verrouillé le compte ou déconnecté son téléphone ; ouvre WhatsApp sur le téléphone et suis ce qu’il dit, puis relance le canal.',
+  'link.outdated':
+    'WhatsApp n’accepte plus cette version du client ; mets Fetch à jour, ou indique une version plus récente de WhatsApp dans la configuration (pas besoin de relier à nouveau).',
+  'link.newest': 'WhatsApp a refusé la version du client ; j’essaie une fois avec la plus récente.',
+  'link.login':
+    'WhatsApp a refusé la connexion (code {code}) ; regarde WhatsApp sur le téléphone, et relance le canal quand cela y marche.',
+  'link.refusals':
+    'WhatsApp a refusé la connexion {count} fois (code {code}) ; regarde WhatsApp sur le téléphone, et relance le canal quand cela y marche.',
+  'link.refused': 'WhatsApp n’a pas accepté la connexion (code {code}) ; je réessaie tout seul.',
+  'link.failed': 'La connexion à WhatsApp n’a pas abouti ; je me reconnecte tout seul.',
+  'link.banned':
+    'WhatsApp a banni le compte pour un temps, sans dire combien ; regarde WhatsApp sur le téléphone, et relance le canal quand cela y marche.',
+  'link.bannedMinutes':
+    'WhatsApp a banni le compte pour un temps ; rien n’est envoyé pendant {count} minutes, et WhatsApp sur le téléphone dit pourquoi.',
+  'link.bannedHours':
+    'WhatsApp a banni le compte pour un temps ; rien n’est envoyé pendant {count} heures, et WhatsApp sur le téléphone dit pourquoi.',
+  'link.loggedOut': 'WhatsApp a été déconnecté ; lance `fetch pair` pour le lier à nouveau.',
+  'link.notConnected': 'WhatsApp n’est pas connecté.',
+  'link.idle':
+    'WhatsApp n’a pas servi sur le téléphone depuis {days} jours. Dans environ {left} jours, il délie cet appareil ; ouvrir WhatsApp sur le téléphone l’évite.',
+  'link.givenUp': 'Un message WhatsApp a été abandonné : {because}',
+  'because.otherNumber': 'le numéro de ce chat est maintenant à quelqu’un d’autre.',
+  'because.notMade': 'il n’a pas pu être préparé en {count} essais : {words}',
+  'because.notSent': 'il n’a pas pu être envoyé en {count} essais : {words}',
+  'because.unacknowledged': 'il n’a pas été confirmé en {count} essais.',
+  'link.stranger':
+    'WhatsApp a refusé un message (463) : il ne laisse pas ce compte écrire à quelqu’un qu’il connaît mal. Les messages vers ce chat attendent une heure ; regarde WhatsApp sur le téléphone.',
+  'link.notThere':
+    'WhatsApp a refusé un message ({code}) : ce compte ne peut pas y écrire pour le moment. Les messages vers ce chat attendent et sont réessayés ; les autres chats continuent.',
+  'link.slower': 'WhatsApp demande de ralentir (429). Les messages attendent cinq minutes.',
+  'link.malformed': 'WhatsApp a refusé un message comme mal formé (479), même avec une nouvelle liste d’appareils.',
+  'link.refusedOne': 'WhatsApp n’a pas accepté un message ({code}).',
+  'link.refusedOften': 'WhatsApp n’a pas accepté un message, {count} fois de suite ({code}).',
+  'link.manyChats':
+    'WhatsApp a refusé des messages vers {count} chats en une heure ({code}). Tout attend une heure ; regarde WhatsApp sur le téléphone.',
+  'link.dayFull':
+    '{count} messages WhatsApp ont été envoyés en un jour, et pas plus ne sont permis. Les autres attendent.',
+  'link.tgGivenUp': 'Un message Telegram a été abandonné. {because}',
+  'because.tgNoChat': 'Telegram ne me laisse pas écrire dans ce chat : {words}',
+  'because.tgRefused': 'Telegram l’a refusé : {words}',
+  'link.tgNotStored': 'Ce qui est venu de Telegram n’a pas pu être enregistré ; je le redemande.',
+  'link.tgAway': 'Telegram n’est pas joignable.',
+  'link.tgToken':
+    'Telegram n’accepte pas le jeton du bot. Demandes-en un à @BotFather, et mets-le sur ma page, sous Settings.',
+  'link.tgPause': 'Telegram a demandé une pause.',
+  'link.tgRefuses': 'Telegram refuse de livrer les messages : {words}',
+  'link.tgWebhook': 'Le bot Telegram avait un webhook, qui a été retiré.',
+  'link.tgOther': 'Un autre programme lit les messages de ce bot Telegram.',
+  'backup.failed': 'La sauvegarde de cette nuit n’a pas pu être faite : {why}',
+  'backup.newest': 'La plus récente date de {time} UTC. Je réessaie chaque heure ; `fetch doctor` dit où on en est.',
+  'backup.none': 'Il n’y en a pas encore. Je réessaie chaque heure ; `fetch doctor` dit où on en est.',
+  'practice.help':
+    'Voici le modèle d’essai : aucun vrai modèle n’est configuré, donc rien ici ne réfléchit. Tout ce qui l’entoure est réel. Essaie :\n- "ask me about lunch" : une question avec des choix. Arrête tout, redémarre, et la question est encore là.\n- "fetch https://example.com" : lit une page.\n- "progress" : un point d’avancement.\n- "count to 100" : une longue réponse, à interrompre avec "stop".\n- "every minute" : une programmation qui tourne sans que personne ne regarde ; "schedules" la montre, "stop schedule" l’arrête.\n- "create workspace demo", puis "task" : une tâche de code dans un conteneur (il faut Docker). Elle attend, demande et rend compte. "undo" l’annule.\n- "task: write notes.md hello; run ls" : l’agent d’essai fait ce que tu dis, étape par étape.\nUn vrai modèle se configure sur ta page, sous Settings, Model.',
+  'practice.unknown':
+    'Aucun vrai modèle n’est encore configuré, je ne connais donc que quelques phrases, et pas "{text}". Écris `help` pour les voir.',
+  'practice.chose':
+    'Tu as choisi "{answer}". J’ai attendu sans rien coûter, et j’aurais attendu malgré tout redémarrage.',
+  'practice.asks': 'Je te pose une question.',
+  'practice.meal': 'Qu’est-ce qu’on mange ?',
+  'practice.pizza': 'Pizza',
+  'practice.salad': 'Salade',
+  'practice.noMeal': 'Rien aujourd’hui',
+  'practice.like': 'Tu aimes {topic} ?',
+  'practice.colours': 'les couleurs',
+  'practice.much': 'Beaucoup',
+  'practice.little': 'Un peu',
+  'practice.notAtAll': 'Pas du tout',
+  'practice.page': 'La page dit "{title}".',
+  'practice.reads': 'Je lis la page.',
+  'practice.stops': 'J’arrête la programmation.',
+  'practice.routine': 'Je crée une routine, avec sa programmation.',
+  'practice.schedule': 'Ensuite sa programmation.',
+  'practice.runs': 'Elle tourne sans que personne ne regarde, et son résultat arrive ici. `stop schedule` l’arrête.',
+  'practice.looks': 'Je regarde.',
+  'practice.reported': 'C’était un point d’avancement, envoyé pendant que je travaillais encore.',
+  'practice.half': 'C’est à moitié fait',
+  'practice.reports': 'Je rends compte.',
+  'practice.count': 'Essai : {numbers}',
+  'practice.makes': 'Je crée un projet.',
+  'practice.switches': 'Je change de projet.',
+  'practice.plans': 'Je fais d’abord faire un plan.',
+  'practice.hands': 'Je confie cela à un agent de code dans un conteneur.',
+  'practice.runsIt': 'Je le lance dans le projet.',
+  'did.severalGroups': 'Plusieurs groupes s’appellent ainsi : {groups}. Donne le nom entier de l’un d’eux.',
+  'did.notInGroup': 'Je ne suis plus dans {group}.',
+  'reminder.most':
+    '{count} rappels attendent dans ce chat, et pas plus de {most} ne sont permis. `schedules` les montre.',
+  'sent.empty': '(un message vide)',
+  'sent.notTaken': '(Un fichier n’a pas pu être envoyé, car Telegram ne l’a pas accepté : {name})',
+  'sent.unnamed': 'sans nom',
+  'failed.taskDone': 'La tâche de code est finie : {words}',
+  'failed.taskFailed': 'La tâche de code n’a pas marché : {words}',
+  'failed.taskStopped': 'La tâche de code a été annulée : {words}',
+  'failed.routineGone': 'la routine, supprimée pendant qu’elle tournait',
+  'failed.unknownEnd': 'on n’en sait pas plus',
+  'sent.notSent': '(un fichier n’a pas pu être envoyé : {name})',
+  'did.severalChats': 'Plusieurs chats s’appellent ainsi : {groups}. Donne le nom entier de l’un d’eux.',
+  'did.noChat': 'Il n’y a pas de chat {name}, ou je ne réponds pas dans son groupe.',
+  'practice.lists': 'Montre ce qui tourne tout seul',
+  'practice.noTool': 'Essai : ici j’appellerais {tool}, mais cette requête n’offre pas cet outil.',
+  'environment.differs': '{file} demande {language} {wanted} ; cette tâche reçoit {language} {got}.',
+  'environment.notUsable':
+    '{file} n’a pas pu être utilisé, donc cette tâche a les langages que nomment les fichiers du dépôt, comme après un non.',
+  'environment.without': '{managers} n’a pas pu être installé, donc cette tâche continue sans.',
+  'environment.failed':
+    'L’environnement de ce dépôt ({what}) n’a pas pu être construit, donc il n’y a que Node, git et Python. {why}',
+  'environment.asks':
+    '{file} apporte sa propre image ou ses commandes. Elles attendent ton oui : la prochaine tâche de code demande.',
+  'environment.unused': 'Le devcontainer de ce dépôt n’est pas utilisé, à cause de :',
+  'environment.usedWithout': 'Le devcontainer de ce dépôt est utilisé, mais sans :',
+  'action.deletingIn': 'la suppression de fichiers dans {folder}',
+  'action.deleting': 'la suppression de {file}',
+  'action.inFolder': '{command} dans le dossier {folder}',
 
   'why.login':
     'La connexion de {agent} ne peut pas être utilisée sur la machine où il tourne. Regarde Health sur ma page, sous Settings.',

@@ -997,6 +997,147 @@ export const pt: Translation = {
   'agent.noModel':
     'Nenhum modelo está configurado para os agentes de código: coloque uma chave na minha página, em Settings, Model.',
   'agent.noKey': 'Nenhuma chave está configurada para este provedor de modelos: ponha {setting}.',
+  'link.unreached': 'O WhatsApp não pode ser alcançado desta máquina: {because}. Tento de novo por conta própria.',
+  'because.refused': 'a conexão foi recusada',
+  'because.noName': 'o nome não é conhecido, o que costuma significar que não há rede',
+  'because.noLookup': 'o nome não pode ser consultado, o que costuma significar que não há rede',
+  'because.silent': 'não houve resposta',
+  'because.noNetwork': 'não há rede',
+  'because.noWay': 'não há caminho até lá',
+  'because.cut': 'a conexão foi cortada',
+  'because.system': 'o sistema diz {code}',
+  'link.foreign':
+    'Esta conexão não leva ao WhatsApp, e nada foi enviado. Há um proxy ou um portal de acesso? Tento de novo por conta própria. ({what})',
+  'link.restart': 'O WhatsApp pediu para reiniciar a conexão; já está em andamento, você não precisa fazer nada.',
+  'link.silent': 'A conexão com o WhatsApp ficou muda; reconecto por conta própria.',
+  'link.unscanned': 'O código não foi lido (ou digitado) a tempo; `fetch pair` mostra um novo.',
+  'link.noAnswer':
+    'O WhatsApp não respondeu a tempo: talvez um firewall ou proxy segure a conexão, ou a rede esteja lenta. Nada foi vinculado; `fetch pair` tenta de novo.',
+  'link.closed': 'A conexão com o WhatsApp foi fechada; reconecto por conta própria.',
+  'link.unavailable': 'O WhatsApp está indisponível no momento; tento de novo por conta própria, devagar.',
+  'link.badSessions':
+    'O WhatsApp recusou esta sessão {count} vezes seguidas; continuo tentando. Se continuar assim, remova o aparelho conectado no celular e rode `fetch pair`.',
+  'link.badSession': 'O WhatsApp encerrou a sessão com um erro; reconecto por conta própria.',
+  'link.elsewhere':
+    'O mesmo aparelho conectado entrou de outro lugar; pare o outro Fetch, e este continua assim que tiver a conta de novo.',
+  'link.notLinked':
+    'O WhatsApp não quis conectar este aparelho (401). Espere alguns minutos e rode `fetch pair` para tentar de novo.',
+  'link.unlinked':
+    'O WhatsApp desconectou este aparelho (removido no celular, ou o celular ficou 14 dias sem uso); rode `fetch pair` para conectar de novo.',
+  'link.locked':
+    'O WhatsApp bloqueou a conta ou desconectou o celular; abra o WhatsApp no celular, siga o que ele diz e reinicie o canal.',
+  'link.outdated':
+    'O WhatsApp não aceita mais esta versão do cliente; atualize o Fetch ou ponha uma versão mais nova do WhatsApp na configuração (não é preciso conectar de novo).',
+  'link.newest': 'O WhatsApp recusou a versão do cliente; tento uma vez com a mais nova.',
+  'link.login':
+    'O WhatsApp recusou o login (código {code}); veja o WhatsApp no celular e reinicie o canal quando funcionar lá.',
+  'link.refusals':
+    'O WhatsApp recusou a conexão {count} vezes (código {code}); veja o WhatsApp no celular e reinicie o canal quando funcionar lá.',
+  'link.refused': 'O WhatsApp recusou a conexão (código {code}); tento de novo por conta própria.',
+  'link.failed': 'A conexão com o WhatsApp falhou; reconecto por conta própria.',
+  'link.banned':
+    'O WhatsApp baniu a conta por um tempo, sem dizer quanto; veja o WhatsApp no celular e reinicie o canal quando funcionar lá.',
+  'link.bannedMinutes':
+    'O WhatsApp baniu a conta por um tempo; nada é enviado por {count} minutos, e o WhatsApp no celular diz por quê.',
+  'link.bannedHours':
+    'O WhatsApp baniu a conta por um tempo; nada é enviado por {count} horas, e o WhatsApp no celular diz por quê.',
+  'link.loggedOut': 'O WhatsApp foi desconectado; rode `fetch pair` para conectar de novo.',
+  'link.notConnected': 'O WhatsApp não está conectado.',
+  'link.idle':
+    'O WhatsApp no celular está há {days} dias sem uso. Em cerca de {left} dias ele desconecta este aparelho; abrir o WhatsApp no celular evita isso.',
+  'link.givenUp': 'Uma mensagem do WhatsApp foi abandonada: {because}',
+  'because.otherNumber': 'o número deste chat agora é de outra pessoa.',
+  'because.notMade': 'não pôde ser preparada em {count} tentativas: {words}',
+  'because.notSent': 'não pôde ser enviada em {count} tentativas: {words}',
+  'because.unacknowledged': 'não foi confirmada em {count} tentativas.',
+  'link.stranger':
+    'O WhatsApp recusou uma mensagem (463): ele não deixa esta conta escrever a quem não conhece bem. As mensagens para este chat esperam uma hora; veja o WhatsApp no celular.',
+  'link.notThere':
+    'O WhatsApp recusou uma mensagem ({code}): esta conta não pode escrever ali no momento. As mensagens para este chat esperam e são tentadas de novo; os outros chats continuam.',
+  'link.slower': 'O WhatsApp pede para ir mais devagar (429). As mensagens esperam cinco minutos.',
+  'link.malformed':
+    'O WhatsApp recusou uma mensagem por estar malformada (479), também com uma lista nova de aparelhos.',
+  'link.refusedOne': 'O WhatsApp recusou uma mensagem ({code}).',
+  'link.refusedOften': 'O WhatsApp recusou uma mensagem {count} vezes ({code}).',
+  'link.manyChats':
+    'O WhatsApp recusou mensagens para {count} chats em uma hora ({code}). Tudo espera uma hora; veja o WhatsApp no celular.',
+  'link.dayFull':
+    '{count} mensagens do WhatsApp foram enviadas em um dia, e não são permitidas mais. As outras esperam.',
+  'link.tgGivenUp': 'Uma mensagem do Telegram foi abandonada. {because}',
+  'because.tgNoChat': 'O Telegram não me deixa escrever neste chat: {words}',
+  'because.tgRefused': 'O Telegram recusou: {words}',
+  'link.tgNotStored': 'O que veio do Telegram não pôde ser guardado; peço de novo.',
+  'link.tgAway': 'O Telegram está fora de alcance.',
+  'link.tgToken':
+    'O Telegram não aceita o token do bot. Pegue um com o @BotFather e coloque na minha página, em Settings.',
+  'link.tgPause': 'O Telegram pediu uma pausa.',
+  'link.tgRefuses': 'O Telegram se recusa a entregar mensagens: {words}',
+  'link.tgWebhook': 'O bot do Telegram tinha um webhook, que foi removido.',
+  'link.tgOther': 'Outro programa lê as mensagens deste bot do Telegram.',
+  'backup.failed': 'O backup desta noite não pôde ser feito: {why}',
+  'backup.newest': 'O mais novo é de {time} UTC. Tento de novo a cada hora; `fetch doctor` diz como está.',
+  'backup.none': 'Ainda não há nenhum. Tento de novo a cada hora; `fetch doctor` diz como está.',
+  'practice.help':
+    'Este é o modelo de treino: nenhum modelo de verdade está configurado, então nada aqui pensa. Todo o resto é de verdade. Experimente:\n- "ask me about lunch": uma pergunta com opções. Pare tudo, comece de novo, e a pergunta continua lá.\n- "fetch https://example.com": lê uma página.\n- "progress": um aviso de andamento.\n- "count to 100": uma resposta longa, para interromper com "stop".\n- "every minute": um agendamento que roda sem ninguém olhar; "schedules" mostra, "stop schedule" encerra.\n- "create workspace demo", depois "task": uma tarefa de código em um contêiner (precisa do Docker). Ela espera, pergunta e relata. "undo" desfaz.\n- "task: write notes.md hello; run ls": o agente de treino faz o que você diz, passo a passo.\nUm modelo de verdade é configurado na sua página, em Settings, Model.',
+  'practice.unknown':
+    'Ainda não há um modelo de verdade configurado, então conheço só poucas frases, e não "{text}". Escreva `help` para ver quais.',
+  'practice.chose': 'Você escolheu "{answer}". Esperei sem gastar nada, e teria esperado durante qualquer reinício.',
+  'practice.asks': 'Faço uma pergunta a você.',
+  'practice.meal': 'O que vamos comer?',
+  'practice.pizza': 'Pizza',
+  'practice.salad': 'Salada',
+  'practice.noMeal': 'Hoje nada',
+  'practice.like': 'Você gosta de {topic}?',
+  'practice.colours': 'cores',
+  'practice.much': 'Muito',
+  'practice.little': 'Um pouco',
+  'practice.notAtAll': 'Nem um pouco',
+  'practice.page': 'A página diz "{title}".',
+  'practice.reads': 'Leio a página.',
+  'practice.stops': 'Encerro o agendamento.',
+  'practice.routine': 'Faço uma rotina, com o seu agendamento.',
+  'practice.schedule': 'Agora o agendamento.',
+  'practice.runs': 'Roda sem ninguém olhar, e o resultado vem para cá. `stop schedule` encerra.',
+  'practice.looks': 'Vou olhar.',
+  'practice.reported': 'Isso foi um aviso de andamento, enviado enquanto eu ainda trabalhava.',
+  'practice.half': 'Já está na metade',
+  'practice.reports': 'Dou um aviso.',
+  'practice.count': 'Treino: {numbers}',
+  'practice.makes': 'Faço um projeto.',
+  'practice.switches': 'Troco de projeto.',
+  'practice.plans': 'Primeiro peço um plano.',
+  'practice.hands': 'Passo isto a um agente de código em um contêiner.',
+  'practice.runsIt': 'Rodo no projeto.',
+  'did.severalGroups': 'Vários grupos têm esse nome: {groups}. Dê o nome completo de um.',
+  'did.notInGroup': 'Não estou mais em {group}.',
+  'reminder.most':
+    'Neste chat esperam {count} lembretes, e não são permitidos mais de {most}. `schedules` mostra todos.',
+  'sent.empty': '(uma mensagem vazia)',
+  'sent.notTaken': '(Um arquivo não pôde ser enviado, porque o Telegram não aceitou: {name})',
+  'sent.unnamed': 'sem nome',
+  'failed.taskDone': 'A tarefa de código terminou: {words}',
+  'failed.taskFailed': 'A tarefa de código não deu certo: {words}',
+  'failed.taskStopped': 'A tarefa de código foi cancelada: {words}',
+  'failed.routineGone': 'a rotina foi apagada enquanto rodava',
+  'failed.unknownEnd': 'nada mais se sabe',
+  'sent.notSent': '(um arquivo não pôde ser enviado: {name})',
+  'did.severalChats': 'Vários chats têm esse nome: {groups}. Dê o nome completo de um.',
+  'did.noChat': 'Não há nenhum chat {name}, ou no grupo dele eu não respondo.',
+  'practice.lists': 'Mostra o que roda sozinho',
+  'practice.noTool': 'Treino: aqui eu usaria {tool}, mas este pedido não oferece essa ferramenta.',
+  'environment.differs': '{file} pede {language} {wanted}; esta tarefa recebe {language} {got}.',
+  'environment.notUsable':
+    '{file} não pôde ser usado, então esta tarefa tem as linguagens que os arquivos do repositório citam, como depois de um não.',
+  'environment.without': '{managers} não pôde ser instalado, então esta tarefa continua sem.',
+  'environment.failed':
+    'O ambiente deste repositório ({what}) não pôde ser montado, então só há Node, git e Python. {why}',
+  'environment.asks':
+    '{file} traz sua própria imagem ou comandos. Eles esperam o seu sim: a próxima tarefa de código pergunta.',
+  'environment.unused': 'O devcontainer deste repositório não é usado, por causa de:',
+  'environment.usedWithout': 'O devcontainer deste repositório é usado, mas sem:',
+  'action.deletingIn': 'apagar arquivos em {folder}',
+  'action.deleting': 'apagar {file}',
+  'action.inFolder': '{command} na pasta {folder}',
 
   'why.login':
     'O login de {agent} não pode ser usado na máquina em que ele roda. Veja Health na minha página, em Settings.',

@@ -7,6 +7,7 @@ import type { Author, Profile, WorkspaceAnswer, WorkspaceOp } from '../../contra
 import { argvFor, type Part } from '../../domain/tasks/checks/project-profile.ts';
 import { checkPath, findName, quoted } from '../../domain/tasks/workspace-names.ts';
 import { suggestion } from '../../domain/text/nearest.ts';
+import { english } from '../../domain/texts/say.ts';
 import { MINUTE } from '../../domain/time.ts';
 import { reachOf } from '../../store/chats/shares.ts';
 import { listHosts } from '../../store/kennel/hosts.ts';
@@ -215,7 +216,8 @@ export async function provide(context: ToolContext, kennel: Kennel, workspace?: 
   await engineReady(context, kennel);
   const build = showBuild(context);
   try {
-    return (await kennel.provide('tools', build.tell, context.signal, workspace)).notes;
+    const { notes } = await kennel.provide('tools', build.tell, context.signal, workspace);
+    return notes.map((note) => note(english));
   } finally {
     await build.close();
   }

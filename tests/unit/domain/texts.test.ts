@@ -3,6 +3,7 @@ import { parse, TYPE } from '@formatjs/icu-messageformat-parser';
 import { describe, expect, it } from 'vitest';
 import { greetingText, shortHelp } from '../../../src/domain/chat/words/help.ts';
 import { momentInWords, scheduleInWords } from '../../../src/domain/chat/words/schedule-words.ts';
+import { kindOf, labelText } from '../../../src/domain/consent/kinds.ts';
 import { unknownOutcome } from '../../../src/domain/failures.ts';
 import { tooSmallText } from '../../../src/domain/model/context-size.ts';
 import { tellFailure } from '../../../src/domain/model/failure-text.ts';
@@ -17,6 +18,7 @@ import {
   sayIn,
   type TextKey,
 } from '../../../src/domain/texts/say.ts';
+import { namedPlaces, wholeName } from '../../../src/store/owner/places.ts';
 
 type Part = ReturnType<typeof parse>[number];
 interface Names {
@@ -287,12 +289,40 @@ describe('a sentence that was made in English', () => {
     expect(sayAgain(`${made}\nMore.`, say)).toBe(`${said}\nMore.`);
   });
 
+  it('about groups of one name is said again with how many are in each, and either name is known', () => {
+    const club = (members: number) => ({ name: 'Club', channel: 'telegram' as const, members });
+    const names = [wholeName(club(4)), wholeName(club(9))];
+    expect(resultAgain(english('did.severalGroups', { groups: names.join(', ') }), say)).toBe(
+      'Mehrere Gruppen heißen so: Club (Telegram, 4 Mitglieder), Club (Telegram, 9 Mitglieder). Nenne den ganzen Namen einer davon.',
+    );
+    for (const name of ['Club (Telegram, 9 members)', 'club (telegram, 9 Mitglieder)', 'Club (Telegram, 9 सदस्य)'])
+      expect(namedPlaces([club(4), club(9)], name)).toEqual([club(9)]);
+    expect(namedPlaces([club(4), club(9)], 'Club (Telegram)')).toHaveLength(2);
+  });
+
+  it('about a kind of action is said again, as it is stored', () => {
+    const label = (name: string, args: object) => labelText(kindOf(name, args as never)!.label, say);
+    expect(label('shell_run', { command: 'npm test', cwd: 'web' })).toBe('`npm test` im Ordner web');
+    expect(label('shell_run', { command: 'npm test' })).toBe('`npm test`');
+    expect(label('file_delete', { path: 'a.txt' })).toBe('das Löschen von `a.txt`');
+    expect(label('file_delete', { path: 'dist/a.js' })).toBe('das Löschen von Dateien in `dist`');
+  });
+
+  it.each(keys.filter((key) => /^(?:link|because)\./.test(key)))(
+    'about a channel is found by its wording: %s',
+    (key) => {
+      const values = Object.fromEntries([...namesIn(CATALOGUE.en[key]).said].map((name) => [name, `«${name}»`]));
+      const [made, said] = [english, say].map((in_) => (in_ as (key: TextKey, values: object) => string)(key, values));
+      expect(sayWhole(made!, key.startsWith('link.') ? 'link.' : 'because.', say)).toBe(said);
+    },
+  );
+
   it('of a tool has the wording of its text', () => {
     const sources = globSync('src/tools/**/*.ts').map((file) =>
       readFileSync(file, 'utf8').replace(/\\`/g, '`').replaceAll('git_commit', 'git commit'),
     );
     const pieces = keys
-      .filter((key) => key.startsWith('did.'))
+      .filter((key) => key.startsWith('did.') && !sources.some((source) => source.includes(`english('${key}'`)))
       .flatMap((key) => CATALOGUE.en[key].split(/\{\w+\}/).map((part) => part.replace(/^[,:]/, '').trim()));
     expect(pieces.filter((part) => !sources.join('').includes(part))).toEqual([]);
   });
@@ -325,7 +355,16 @@ describe('the language of a message', () => {
     ['de', ['hallo', 'mach die Tests in demo wieder grün', 'was läuft gerade', 'Kannst du den Login reparieren?']],
     ['es', ['hola', '¿qué hora es?', 'haz una página que muestre la hora', 'borra el archivo por favor']],
     ['pt', ['oi', 'que horas são?', 'faz uma página que mostra a hora', 'Você pode ler esta página?']],
-    ['fr', ['bonjour', 'quelle heure est-il ?', "rappelle-moi d'appeler Anne demain", 'supprime le fichier stp']],
+    [
+      'fr',
+      [
+        'bonjour',
+        'quelle heure est-il ?',
+        "rappelle-moi d'appeler Anne demain",
+        'la page a été cassée',
+        'supprime le fichier stp',
+      ],
+    ],
     ['hi', ['नमस्ते', 'लॉगिन के टेस्ट ठीक करो']],
   ])('is %s', (language, messages) => {
     for (const message of messages) expect([message, languageIn(message)]).toEqual([message, language]);
