@@ -65,7 +65,7 @@ export async function planOf(db: Db, args: Args): Promise<GroupPlan | string> {
   const byAddress = all.filter(({ address }) => address === args.group);
   const found = byAddress.length > 0 ? byAddress : namedPlaces(all, args.group);
   if (found.length === 0)
-    return `I know no group ${named(args.group)}.${suggestion(
+    return `${english('name.noGroup', { name: named(args.group) })}${suggestion(
       args.group,
       all.map(({ name }) => name),
     )}`;

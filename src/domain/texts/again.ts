@@ -62,7 +62,7 @@ const isWhole = ({ changes, steps }: Values): boolean =>
 const keysOf = (...families: readonly string[]): TextKey[] =>
   (Object.keys(en) as TextKey[]).filter((key) => families.some((family) => key.startsWith(family)));
 
-const REASONS = keysOf('github.', 'agent.');
+const REASONS = keysOf('github.', 'agent.', 'clone.', 'name.');
 const SENTENCES = [...keysOf('undo.', 'why.', 'failure.said'), ...REASONS];
 const RESULTS: TextKey[] = [...keysOf('did.'), ...REASONS, 'app.nothing', 'tasks.which', 'tasks.example'];
 const NOTES = keysOf('note.');
@@ -153,7 +153,7 @@ function valueIn(name: string, value: string, say: Say): string {
   if (name === 'reason') return sayAgain(value, say);
   if (name === 'groups')
     return value.replace(/, (\d+) members\)/g, (_, count) => `, ${say('groups.members', { count: Number(count) })})`);
-  if (name === 'because') return sayWhole(value, 'because.', say);
+  if (name === 'because' || name === 'character') return sayWhole(value, 'because.', say);
   if (!['changes', 'steps', 'files', 'others', 'refs', 'branches'].includes(name)) return value;
   const items = [...partsOf(value, ITEM_ENDS, ITEMS)].map((part) => saidPart(part, say));
   return name === 'steps' ? say.list(items) : items.join(', ');

@@ -1026,6 +1026,33 @@ export const de: Translation = {
   'agent.noModel':
     'Für Programmier-Agenten ist kein Modell eingerichtet: Trag auf meiner Seite unter Settings, Model einen Schlüssel ein.',
   'agent.noKey': 'Für den Anbieter dieses Modells ist kein Schlüssel eingerichtet: Setze {setting}.',
+  'clone.notCopied': '{from} ließ sich nicht kopieren: {words}',
+  'clone.notFound': '{host} ist nicht zu finden: Prüf die Adresse und das Netz dieses Rechners.',
+  'clone.notPublic': '{host} steht nicht im öffentlichen Internet. Klone es selbst, dann schreib: open FOLDER.',
+  'clone.noFolder': 'Auf dem Rechner mit den Containern gibt es keinen Ordner {path}.',
+  'clone.noDirectory': '{path} ist kein Ordner.',
+  'clone.noRepository':
+    '{path} ist kein git-Repository. Mach dort eines daraus: git init, git add -A, git commit -m first. Dann öffne es noch einmal.',
+  'clone.login': '{from} gibt es nicht, oder es verlangt eine Anmeldung. Klone es selbst, dann schreib: open FOLDER.',
+  'clone.mayNot': '{from} gibt es nicht, oder GH_TOKEN darf es nicht lesen.',
+  'clone.private':
+    '{from} gibt es nicht, oder es ist privat. Für ein privates Repository setze GH_TOKEN auf ein Token, das es lesen darf.',
+  'clone.moved': '{from} ist umgezogen. Klone die Adresse, zu der es führt.',
+  'clone.failed': '{from} ließ sich nicht klonen: {words}',
+  'name.empty': 'Ein Projekt braucht einen Namen.',
+  'because.space': 'ein Leerzeichen',
+  'name.strange':
+    '{name} ist kein Name für ein Projekt: {character} ist nicht erlaubt, nur Buchstaben von a bis z, Ziffern, - und _.',
+  'name.tooLong': 'Der Name ist zu lang: {count} Zeichen, höchstens {most} sind erlaubt.',
+  'name.begins': '{name} ist kein Name für ein Projekt: Er muss mit einem Buchstaben oder einer Ziffer beginnen.',
+  'name.reserved': '{name} ist ein reserviertes Wort; wähl einen anderen Namen.',
+  'name.better': '{name} wäre einer.',
+  'name.bringAs': 'Gib einen an: clone … as NAME, oder open … as NAME.',
+  'name.noWorkspace': 'Es gibt kein Projekt {name}.',
+  'name.noGroup': 'Ich kenne keine Gruppe {name}.',
+  'name.near': 'Meinst du {near}?',
+  'name.thereIs': 'Es gibt: {all}.',
+  'name.noneActive': 'Kein Projekt ist gewählt. Wähle eines davon: {all}.',
   'link.unreached':
     'WhatsApp ist von diesem Rechner aus nicht erreichbar: {because}. Ich versuche es von selbst wieder.',
   'because.refused': 'die Verbindung wurde abgelehnt',

@@ -173,7 +173,7 @@ export async function findWorkspace(
     if (workspaces.length === 0) await engineReady(context, site.kennel);
     return workspaces.length === 0
       ? ownNo('There is no workspace yet. One has to be made or brought in first.')
-      : no(`No workspace is active. Select one of: ${names.slice(0, 20).join(', ')}.`);
+      : no(english('name.noneActive', { all: names.slice(0, 20).join(', ') }));
   }
   const here = named(findName(wanted, names));
   if (here) return here;
@@ -184,7 +184,7 @@ export async function findWorkspace(
   if (other)
     return no(`The workspace ${other.name} is on the host ${other.host}. Select it first with workspace_select.`);
   return no(
-    `There is no workspace ${quoted(wanted)}.${suggestion(wanted, [...names, ...elsewhere.map((each) => each.name)])}`,
+    `${english('name.noWorkspace', { name: quoted(wanted) })}${suggestion(wanted, [...names, ...elsewhere.map((each) => each.name)])}`,
   );
 }
 

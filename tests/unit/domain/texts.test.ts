@@ -8,6 +8,8 @@ import { unknownOutcome } from '../../../src/domain/failures.ts';
 import { tooSmallText } from '../../../src/domain/model/context-size.ts';
 import { tellFailure } from '../../../src/domain/model/failure-text.ts';
 import { questionText, toldText } from '../../../src/domain/shipping/texts.ts';
+import { nameProblem } from '../../../src/domain/tasks/workspace-names.ts';
+import { suggestion } from '../../../src/domain/text/nearest.ts';
 import { failureAgain, noteAgain, resultAgain, sayAgain, sayWhole } from '../../../src/domain/texts/again.ts';
 import { languageIn, languageOf } from '../../../src/domain/texts/language.ts';
 import {
@@ -283,11 +285,14 @@ describe('a sentence that was made in English', () => {
     expect(said.length).toBeGreaterThan(8);
   });
 
-  it.each(keys.filter((key) => /^(?:github|agent)\./.test(key)))('of a tool is found by its wording: %s', (key) => {
-    const values = Object.fromEntries([...namesIn(CATALOGUE.en[key]).said].map((name) => [name, `«${name}»`]));
-    const [made, said] = [english, say].map((in_) => (in_ as (key: TextKey, values: object) => string)(key, values));
-    expect(sayAgain(`${made}\nMore.`, say)).toBe(`${said}\nMore.`);
-  });
+  it.each(keys.filter((key) => /^(?:github|agent|clone|name)\./.test(key)))(
+    'of a tool is found by its wording: %s',
+    (key) => {
+      const values = Object.fromEntries([...namesIn(CATALOGUE.en[key]).said].map((name) => [name, `«${name}»`]));
+      const [made, said] = [english, say].map((in_) => (in_ as (key: TextKey, values: object) => string)(key, values));
+      expect(sayAgain(`${made}\nMore.`, say)).toBe(`${said}\nMore.`);
+    },
+  );
 
   it('about groups of one name is said again with how many are in each, and either name is known', () => {
     const club = (members: number) => ({ name: 'Club', channel: 'telegram' as const, members });
@@ -316,6 +321,16 @@ describe('a sentence that was made in English', () => {
       expect(sayWhole(made!, key.startsWith('link.') ? 'link.' : 'because.', say)).toBe(said);
     },
   );
+
+  it('about a name is said again, with what was probably meant', () => {
+    const of = (names: string[]) =>
+      resultAgain(`${english('name.noWorkspace', { name: '"dmo"' })}${suggestion('dmo', names)}`, say);
+    expect(of(['demo'])).toBe('Es gibt kein Projekt "dmo". Meinst du demo?');
+    expect(of(['website', 'backend'])).toBe('Es gibt kein Projekt "dmo". Es gibt: website, backend.');
+    expect(resultAgain(nameProblem('my site')!, say)).toBe(
+      '"my site" ist kein Name für ein Projekt: ein Leerzeichen ist nicht erlaubt, nur Buchstaben von a bis z, Ziffern, - und _. my-site wäre einer.',
+    );
+  });
 
   it('of a tool has the wording of its text', () => {
     const sources = globSync('src/tools/**/*.ts').map((file) =>

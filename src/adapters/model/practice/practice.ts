@@ -63,7 +63,9 @@ function kennelStep({ user, step, last, say }: Situation, use: Use): ScriptStep 
   if (/^(?:task status|tasks|how is the task)\??$/.test(word))
     return step > 0 ? told : use('task_status', [], say('practice.looks'));
   const command = /^(?:run|shell):\s*([\s\S]+)$/i.exec(text)?.[1];
-  if (command) return step > 0 ? told : use('shell_run', [[['command'], command]], say('practice.runsIt'));
+  // what a program prints is no text of ours
+  const printed: ScriptStep = { say: toldToPerson(last).slice(0, 3_000) };
+  if (command) return step > 0 ? printed : use('shell_run', [[['command'], command]], say('practice.runsIt'));
   return null;
 }
 
