@@ -6,6 +6,7 @@ import { describeTime } from '../domain/cron.ts';
 import { withoutInternal } from '../domain/text/internal.ts';
 import { suggestion } from '../domain/text/nearest.ts';
 import { cut } from '../domain/text/storable.ts';
+import { english } from '../domain/texts/say.ts';
 import { findOutgoing } from '../store/chats/messages/outbox.ts';
 import { zoneOf } from '../store/chats/preferences.ts';
 import { type LogEntry, searchLog } from '../store/owner/chat-log.ts';
@@ -35,10 +36,9 @@ async function placeOf({ db, chatId }: ToolContext, wanted: string | undefined):
   const byAddress = all.filter(({ group }) => group?.address === wanted);
   const found = byAddress.length > 0 ? byAddress : namedPlaces(all, wanted);
   if (found.length === 1) return found[0]!;
-  if (found.length > 1)
-    return `Several chats are called so: ${found.map(wholeName).join(', ')}. Give the whole name of one.`;
+  if (found.length > 1) return english('did.severalChats', { groups: found.map((each) => wholeName(each)).join(', ') });
   const names = all.map(({ name }) => name);
-  return `There is no chat ${named(wanted)}, or its group is not answered.${suggestion(wanted, names)}`;
+  return `${english('did.noChat', { name: named(wanted) })}${suggestion(wanted, names)}`;
 }
 
 /** The same call in the chat that is meant, or why there is none. */

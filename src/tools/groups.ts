@@ -9,6 +9,7 @@ import { triggerProblem } from '../domain/chat/trigger.ts';
 import { nameProblem } from '../domain/tasks/workspace-names.ts';
 import { inline } from '../domain/text/foreign-text.ts';
 import { suggestion } from '../domain/text/nearest.ts';
+import { english } from '../domain/texts/say.ts';
 import { type Group, listGroups, registerGroup, unregisterGroup } from '../store/chats/groups.ts';
 import { chatOfThread, ensureThread } from '../store/chats/threads/threads.ts';
 import { listWorkspaces, selectWorkspace } from '../store/kennel/workspaces/workspaces.ts';
@@ -64,14 +65,14 @@ export async function planOf(db: Db, args: Args): Promise<GroupPlan | string> {
   const byAddress = all.filter(({ address }) => address === args.group);
   const found = byAddress.length > 0 ? byAddress : namedPlaces(all, args.group);
   if (found.length === 0)
-    return `I know no group ${named(args.group)}.${suggestion(
+    return `${english('name.noGroup', { name: named(args.group) })}${suggestion(
       args.group,
       all.map(({ name }) => name),
     )}`;
   if (found.length > 1)
-    return `Several groups are called so: ${found.map(wholeName).join(', ')}. Give the whole name of one.`;
+    return english('did.severalGroups', { groups: found.map((each) => wholeName(each)).join(', ') });
   const [group] = found as [Group];
-  if (group.left_at !== null) return `I am not in ${named(group.name)} any more.`;
+  if (group.left_at !== null) return english('did.notInGroup', { group: named(group.name) });
   const problem = args.trigger === undefined ? null : triggerProblem(args.trigger);
   if (problem) return `The trigger ${problem}.`;
   const who = await callersOf(db, group, args.callers);

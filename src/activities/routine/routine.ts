@@ -8,7 +8,7 @@ import { describeTime } from '../../domain/cron.ts';
 import { isOnce } from '../../domain/firings.ts';
 import { withoutInternal } from '../../domain/text/internal.ts';
 import { prefix } from '../../domain/text/storable.ts';
-import { failureAgain } from '../../domain/texts/again.ts';
+import { failureAgain, sayWhole } from '../../domain/texts/again.ts';
 import { english, type Say } from '../../domain/texts/say.ts';
 import { HOUR } from '../../domain/time.ts';
 import { insertDropped } from '../../store/chats/messages/outbox.ts';
@@ -51,7 +51,7 @@ function summaryIn({ summary, results }: Pick<RoutineRun, 'summary' | 'results'>
   const plain = summaryOf(results, steps);
   if (summary === plain) return summaryOf(results, steps, undefined, say);
   return summary?.startsWith(`${plain}; `)
-    ? summaryOf(results, steps, summary.slice(plain.length + 2), say)
+    ? summaryOf(results, steps, sayWhole(summary.slice(plain.length + 2), 'failed.', say), say)
     : `${summary}`;
 }
 
@@ -75,7 +75,7 @@ function resultText(
   // a tool that reads nothing speaks in our words, and those are for a model
   const isOurs = tools.get(shown?.tool ?? '')?.reads.length === 0;
   const plain = isPrompt ? withoutInternal(excerpt ?? '') : isOurs ? withoutIds(excerpt ?? '') : (excerpt ?? '');
-  const said = shown?.ok === false ? failureAgain(plain, say) : plain;
+  const said = shown ? failureAgain(plain, say) : plain;
   if (whole) return [`${name}:`, note, said || say('routine.done')].filter(Boolean).join('\n\n');
   const headline =
     run.status === 'completed' ? `${name}:` : `${say('routine.failed', { name })}${isPrompt ? '.' : ':'}`;
@@ -94,7 +94,11 @@ function resultText(
 const foldedText = ({ routine_name: name, status }: RoutineRun, times: number, say: Say): string =>
   say(status === 'completed' ? 'routine.same' : 'routine.stillFails', { name, count: times });
 
-const TASK_WORDS = { completed: 'is done', failed: 'did not work', cancelled: 'was cancelled' };
+const TASK_ENDS = {
+  completed: 'failed.taskDone',
+  failed: 'failed.taskFailed',
+  cancelled: 'failed.taskStopped',
+} as const;
 
 /**
  * The result of the coding task of a routine step becomes that of the step, once the task is over. A repeated attempt
@@ -111,8 +115,10 @@ async function endTaskStep(
   if (task && !isOver(task.state)) return { over: false, ok: false };
   const ok = task?.state === 'completed';
   const output = task
-    ? `The coding task ${TASK_WORDS[task.state as 'completed'] ?? task.state}: ${task.result?.summary ?? task.reason ?? 'nothing is known of it'}`
-    : 'Its task is not there any more.';
+    ? english(TASK_ENDS[task.state as keyof typeof TASK_ENDS], {
+        words: task.result?.summary ?? task.reason ?? english('failed.unknownEnd'),
+      })
+    : english('failed.taskGone');
   await replaceStep(db, runId, index, { ok, output: [output, task?.result?.said ?? ''].filter(Boolean).join('\n\n') });
   return { over: true, ok };
 }
@@ -133,7 +139,7 @@ async function closeAndTell(deps: RoutineDeps, { runId, status, steps, reason }:
     status === 'failed' &&
     before.results.every((result) => result.ok) &&
     !(await findRoutine(db, before.chat_id, before.routine_id));
-  const why = reason ?? (ended ? 'the routine was deleted while it ran' : undefined);
+  const why = reason ?? (ended ? english('failed.routineGone') : undefined);
   const run = await closeRun(db, runId, status, summaryOf(before.results, steps, why));
   // a turn of the chat has told its end itself
   const outboxId = (await lastSentOfRun(db, runId)) ?? (await tellResult(deps, run));

@@ -2,6 +2,7 @@ import type { Ahead } from '../../adapters/github/push.ts';
 import type { Author } from '../../contracts/workspace-ops.ts';
 import { MOVED_ON } from '../../domain/shipping/next.ts';
 import { inline } from '../../domain/text/foreign-text.ts';
+import { english } from '../../domain/texts/say.ts';
 import { MINUTE } from '../../domain/time.ts';
 import { conflictBranch, ownBranch, type Shipment } from '../../store/kennel/shipments/shipments.ts';
 import { GIT } from '../../tools/github/bundle.ts';
@@ -67,7 +68,7 @@ export async function beginBranch(deps: KennelDeps, shipment: Shipment, signal: 
     args: [ownBranch(shipment), shipment.commit],
   });
   if (code === 0) return null;
-  return code === LOST ? 'Its commits are not in the workspace any more.' : said || 'git took too long.';
+  return code === LOST ? english('github.gone') : said || english('github.slow');
 }
 
 /**
@@ -119,7 +120,7 @@ export async function rebaseBranch(
   if (code === 0) return 'done';
   if (code === CONFLICT) return 'conflict';
   return {
-    problem: code === LOST ? `It has no history in common with ${shipment.base}.` : said || 'git took too long.',
+    problem: code === LOST ? english('github.unrelated', { base: shipment.base }) : said || english('github.slow'),
   };
 }
 
@@ -194,8 +195,8 @@ export async function takePass(
     author,
   });
   if (code === 0) return null;
-  if (code === MARKERS) return 'Conflict markers are left in its files.';
-  return code === LOST ? MOVED_ON : said || 'git took too long.';
+  if (code === MARKERS) return english('github.markers');
+  return code === LOST ? MOVED_ON : said || english('github.slow');
 }
 
 /** A commit that solves a conflict is made anew for the server, with the same files. */
@@ -245,5 +246,5 @@ export async function adoptCommit(
     args: [ownBranch(shipment), shipment.branch, head],
     stdin: bundle?.toString('base64') ?? '',
   });
-  return code === 0 ? null : said || 'git took too long.';
+  return code === 0 ? null : said || english('github.slow');
 }

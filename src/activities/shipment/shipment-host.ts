@@ -5,6 +5,7 @@ import type { Offered, Rebased, Refused, ShipmentHostActivities } from '../../co
 import { MOVED_ON } from '../../domain/shipping/next.ts';
 import { commentMark, pushEvidence, replyText } from '../../domain/shipping/texts.ts';
 import { derivedId } from '../../store/chats/ids.ts';
+import { english } from '../../domain/texts/say.ts';
 import { askOfShipment, tellOfShipment } from '../../store/kennel/questions/shipment-questions.ts';
 import {
   ownBranch,
@@ -45,7 +46,8 @@ export function createShipmentHost(deps: KennelDeps): ShipmentHostActivities {
       const shipment = await shipmentOf(deps.db, input.shipmentId);
       requireHeld(deps, shipment);
       const folder = await lstat(workspaceOf(deps.config, shipment)).catch(() => null);
-      if (!folder?.isDirectory()) throw fail('NotFound', `The project ${shipment.workspace} is not there any more.`);
+      if (!folder?.isDirectory())
+        throw fail('NotFound', english('github.projectGone', { workspace: shipment.workspace }));
       await deps.kennel.ready();
       await deps.kennel.provide('tools', () => {}, cancellationSignal());
       return await run(shipment, input);
@@ -79,7 +81,7 @@ const branchesOf = (shipment: Shipment) => ({
   url: shipment.clone_url,
 });
 
-const NO_TOKEN: Refused = { problem: 'No GitHub token is configured: set GH_TOKEN.' };
+const NO_TOKEN: Refused = { problem: english('github.noToken') };
 
 async function open(deps: KennelDeps, shipment: Shipment): Promise<{ head: string } | Refused> {
   const { db, config } = deps;

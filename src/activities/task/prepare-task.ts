@@ -12,6 +12,7 @@ import { loginsOf } from '../../domain/tasks/agents/agent-settings.ts';
 import { isOutdated } from '../../domain/tasks/checks/project-profile.ts';
 import { shownHost } from '../../domain/tasks/egress.ts';
 import { inline } from '../../domain/text/foreign-text.ts';
+import type { Told } from '../../domain/texts/say.ts';
 import { sayTo } from '../../store/chats/preferences.ts';
 import { channelOfChat } from '../../store/chats/threads/threads.ts';
 import { withdrawCheck } from '../../store/kennel/questions/baseline-questions.ts';
@@ -92,10 +93,11 @@ async function agreementOf({ db, config, kennel }: KennelDeps, task: Task): Prom
 }
 
 /** The message that says, once in a task, what its environment lacks. */
-async function noticeOf(db: Db, task: Task, notes: readonly string[]): Promise<string | undefined> {
-  return notes.length > 0
-    ? await tellOfTask(db, task, 'environment', `${task.workspace}:\n${notes.join('\n')}`, 'quoting')
-    : undefined;
+async function noticeOf(db: Db, task: Task, notes: readonly Told[]): Promise<string | undefined> {
+  if (notes.length === 0) return undefined;
+  const say = await sayTo(db, task.chat_id);
+  const text = [`${task.workspace}:`, ...notes.map((note) => note(say))].join('\n');
+  return await tellOfTask(db, task, 'environment', text, 'quoting');
 }
 
 /**

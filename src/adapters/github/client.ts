@@ -3,6 +3,7 @@ import { Octokit } from '@octokit/core';
 import { RequestError } from '@octokit/request-error';
 import { LRUCache } from 'lru-cache';
 import type { z } from 'zod';
+import { english } from '../../domain/texts/say.ts';
 import { explained, GitHubRefusal } from './errors.ts';
 
 /** The one way to ask GitHub's REST API. */
@@ -57,8 +58,7 @@ export async function ask<T>(
     throw explained(error, { host, writes: !route.startsWith('GET '), token: token !== undefined });
   }
   const parsed = schema.safeParse(data);
-  if (!parsed.success)
-    throw new GitHubRefusal(`${host} answered something that is not of GitHub's API: check GITHUB_API_URL.`, null);
+  if (!parsed.success) throw new GitHubRefusal(english('github.odd', { host }), null);
   return parsed.data;
 }
 

@@ -1,6 +1,7 @@
 import { lstat, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { english } from '../../domain/texts/say.ts';
 import { isPublicAddress, literalAddress, systemResolver } from '../web/address-guard.ts';
 import { configured, credentials, type Ended, git, isProxied, withoutToken } from './host-git.ts';
 import { parseRemote, webHost } from './remote.ts';
@@ -57,7 +58,9 @@ export async function cloneInto({ from, into, token, apiUrl, signal }: Clone): P
     if (ended.code !== 0)
       return {
         ok: false,
-        why: local ? `${from} could not be copied: ${lastLine(ended.said)}` : refusal(from, ended, token, apiUrl),
+        why: local
+          ? english('clone.notCopied', { from, words: lastLine(ended.said) })
+          : refusal(from, ended, token, apiUrl),
       };
     if (local) await keepOrigin(home, { from, into }, { GIT_CONFIG_GLOBAL: settings }, signal);
     return { ok: true };
@@ -80,11 +83,9 @@ async function reach(url: URL, token: string | undefined, apiUrl: string): Promi
   const addresses = literal
     ? [literal]
     : (await systemResolver(url.hostname).catch(() => [])).map(({ address }) => address);
-  if (addresses.length === 0 && !isProxied())
-    return `${url.host} cannot be found: check the address and the network of this machine.`;
+  if (addresses.length === 0 && !isProxied()) return english('clone.notFound', { host: url.host });
   const open = addresses.find((address) => isPublicAddress(address));
-  if (addresses.length > 0 && !open)
-    return `${url.host} is not on the public internet. Clone it yourself, then say: open FOLDER.`;
+  if (addresses.length > 0 && !open) return english('clone.notPublic', { host: url.host });
   const port = url.port || (url.protocol === 'https:' ? 443 : 80);
   if (open && !literal)
     settings.push(['http.curloptResolve', `${url.hostname}:${port}:${open.includes(':') ? `[${open}]` : open}`]);
@@ -93,12 +94,10 @@ async function reach(url: URL, token: string | undefined, apiUrl: string): Promi
 
 async function folderProblem(path: string): Promise<string | null> {
   const stat = await lstat(path).catch(() => null);
-  if (!stat) return `There is no folder ${path} on the machine that runs the containers.`;
-  if (!stat.isDirectory()) return `${path} is not a folder.`;
+  if (!stat) return english('clone.noFolder', { path });
+  if (!stat.isDirectory()) return english('clone.noDirectory', { path });
   const inside = await Promise.all(['.git', 'HEAD'].map((name) => lstat(join(path, name)).catch(() => null)));
-  return inside.some((entry) => entry !== null)
-    ? null
-    : `${path} is not a git repository. Make it one there: git init, git add -A, git commit -m first. Then open it again.`;
+  return inside.some((entry) => entry !== null) ? null : english('clone.noRepository', { path });
 }
 
 /**
@@ -136,12 +135,9 @@ const lastLine = (said: string): string =>
 function refusal(from: string, { said }: Ended, token: string | undefined, apiUrl: string): string {
   const text = withoutToken(said, token);
   if (/Authentication failed|could not read Username|terminal prompts disabled|\b40[134]\b|not found/i.test(text)) {
-    if (new URL(from).host !== webHost(apiUrl))
-      return `${from} does not exist, or wants a log-in. Clone it yourself, then say: open FOLDER.`;
-    return token
-      ? `${from} does not exist, or GH_TOKEN may not read it.`
-      : `${from} does not exist, or is private. For a private repository set GH_TOKEN to a token that may read it.`;
+    if (new URL(from).host !== webHost(apiUrl)) return english('clone.login', { from });
+    return english(token ? 'clone.mayNot' : 'clone.private', { from });
   }
-  if (/\b30[12378]\b/.test(text)) return `${from} has moved. Clone the address that it leads to.`;
-  return `${from} could not be cloned: ${lastLine(text)}`;
+  if (/\b30[12378]\b/.test(text)) return english('clone.moved', { from });
+  return english('clone.failed', { from, words: lastLine(text) });
 }

@@ -1,6 +1,7 @@
 import { RequestError } from '@octokit/request-error';
 import { z } from 'zod';
 import { inline } from '../../domain/text/foreign-text.ts';
+import { english } from '../../domain/texts/say.ts';
 
 /** GitHub's answers as sentences that say what to do. */
 
@@ -62,11 +63,11 @@ export function explained(error: unknown, asked: Asked): Error {
   if (!response) {
     const cause = innermost(error);
     return new GitHubAway(
-      `GitHub cannot be reached at ${asked.host}: ${cause.message || cause.code}.`,
+      english('github.away', { host: asked.host, why: cause.message || String(cause.code) }),
       asked.writes && !NEVER_SENT.has(cause.code ?? ''),
     );
   }
-  if (status >= 500) return new GitHubAway(`GitHub answered ${status}.`, asked.writes);
+  if (status >= 500) return new GitHubAway(english('github.broken', { status }), asked.writes);
   const reason = reasonOf(response.data);
   const headers = response.headers as Headers;
   return new GitHubRefusal(
@@ -77,33 +78,26 @@ export function explained(error: unknown, asked: Asked): Error {
   );
 }
 
-export const ARCHIVED =
-  'The repository is archived on GitHub, so nothing in it can be changed. Unarchive it in its settings there, or work in a fork.';
+export const ARCHIVED = english('github.archived');
 
 type Headers = Record<string, string | undefined>;
 
 function sentence(status: number, reason: string, headers: Headers, { host, token }: Asked): string {
-  if (status === 401)
-    return 'GitHub does not accept GH_TOKEN (401): it has expired or is not a token of this server. Set a new one.';
+  if (status === 401) return english('github.token');
   const limit = status === 403 || status === 429 ? limitSentence(status, reason, headers, token) : null;
   if (limit) return limit;
   if (status === 403 && /\barchived\b/i.test(reason)) return ARCHIVED;
   if (status === 403 || status === 404) {
-    if (!token)
-      return `${host} shows nothing there without a token (${status}): the repository does not exist, or is private. For private ones set GH_TOKEN to a token that may read them.`;
-    if (status === 404)
-      return `GitHub knows no such thing (404), or GH_TOKEN may not see it. Check the name, and what the token may reach.`;
+    if (!token) return english('github.hidden', { host, status });
+    if (status === 404) return english('github.unknown');
     const sso = /url=(https:\/\/[^\s;,]{1,300})/.exec(headers['x-github-sso'] ?? '')?.[1];
-    if (sso)
-      return `The organisation wants a single sign-on for GH_TOKEN (403). Authorise the token at ${sso}, then try again.`;
+    if (sso) return english('github.sso', { url: sso });
     const wanted = headers['x-accepted-github-permissions'];
-    const needs = wanted
-      ? `the permissions ${inline(wanted, 100)}`
-      : 'the permissions Contents, Issues, Pull requests and Administration: read and write';
-    return `GH_TOKEN may not do this (403: ${reason}). It needs the scope repo, or as a fine-grained token ${needs}.`;
+    const needs = wanted ? inline(wanted, 100) : 'Contents, Issues, Pull requests and Administration: read and write';
+    return english('github.mayNot', { why: reason, needs });
   }
-  if (status === 410) return `GitHub answered 410: ${reason}. The repository has this switched off.`;
-  return `GitHub answered ${status}: ${reason}.`;
+  if (status === 410) return english('github.off', { why: reason });
+  return english('github.answered', { status, why: reason });
 }
 
 /** The hourly limit has its own header; the limit of requests in a row names seconds, or only says so. */
@@ -125,13 +119,13 @@ function limitSentence(status: number, reason: string, headers: Headers, token: 
   const spent = headers['x-ratelimit-remaining'] === '0';
   const after = Number(headers['retry-after']);
   const reset = Number(headers['x-ratelimit-reset']);
-  const until =
+  const limit =
     after > 0
-      ? `: try again in ${after} s`
+      ? english('github.limitFor', { count: after })
       : spent && reset > 0
-        ? `, until ${new Date(reset * 1000).toISOString().slice(11, 16)} UTC`
-        : '';
-  return `GitHub accepts no more requests for now${until}.${token ? '' : ' Without a token it allows 60 an hour; with GH_TOKEN 5,000.'}`;
+        ? english('github.limitUntil', { time: new Date(reset * 1000).toISOString().slice(11, 16) })
+        : english('github.limit');
+  return token ? limit : `${limit} ${english('github.limitPublic')}`;
 }
 
 const failure = z.object({

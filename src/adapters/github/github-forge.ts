@@ -3,6 +3,7 @@ import { z } from 'zod';
 import { type Check, stateOf } from '../../domain/shipping/checks.ts';
 import { isOurs } from '../../domain/shipping/texts.ts';
 import { storableText, suffix } from '../../domain/text/storable.ts';
+import { english } from '../../domain/texts/say.ts';
 import type { Forge, ForgePull, ForgeRemark } from '../forge.ts';
 import { ask, type GitHubAccess } from './client.ts';
 import { GitHubRefusal, hasStatus } from './errors.ts';
@@ -196,7 +197,7 @@ export function githubForge(access: GitHubAccess, name: RepositoryName): Forge {
           throw error;
         }
       }
-      return { merged: false, why: 'The repository allows no way of merging.' };
+      return { merged: false, why: english('github.noWay') };
     },
   };
 }

@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { inline } from '../../domain/text/foreign-text.ts';
 import { COMMIT_MARK, SecretScan, secretsSentence } from '../../domain/text/secrets.ts';
+import { english } from '../../domain/texts/say.ts';
 import { ARCHIVED } from './errors.ts';
 import { credentials, type Ended, git, withoutToken } from './host-git.ts';
 
@@ -42,7 +43,6 @@ export interface Ahead {
   bundle: Buffer;
 }
 
-const AHEAD = 'GitHub has commits on this branch that the workspace does not have. Nothing was overwritten;';
 /** The commits of others go into a container through its standard input. */
 const MAX_AHEAD = 64 * 1024 ** 2;
 
@@ -81,14 +81,14 @@ export async function bringBranch(push: Push, name: string): Promise<Brought> {
     const there = await branchesThere({ ...transit, push: { ...push, base: name } });
     if ('why' in there) return { ok: false, ...there };
     const head = there.get(name);
-    if (head === undefined) return { ok: false, why: `There is no branch ${name} on the server.` };
+    if (head === undefined) return { ok: false, why: english('github.noBranch', { name }) };
     const { head: ours, local } = transit;
     if ((await local(['rev-list', '--count', head, '--not', ours])).out.trim() === '0')
       return { ok: true, head, bundle: null };
     const file = join(folder, 'brought');
     const bundled = await local(['bundle', 'create', '--quiet', file, `refs/there/${name}`, '--not', ours]);
     if (bundled.code !== 0 || (await stat(file)).size > MAX_AHEAD)
-      return { ok: false, why: `The commits of ${name} are too many to be brought in: bring them in by hand.` };
+      return { ok: false, why: english('github.tooMany', { name }) };
     return { ok: true, head, bundle: await readFile(file) };
   } finally {
     await rm(folder, { recursive: true, force: true });
@@ -121,10 +121,9 @@ async function unpack(push: Push, folder: string): Promise<Transit | { why: stri
     bundle,
     ...refs,
   ]);
-  if (taken.code !== 0) return { why: `The commits could not be read: ${taken.said}` };
+  if (taken.code !== 0) return { why: english('github.unread', { why: taken.said }) };
   const head = (await local(['rev-parse', '--verify', `refs/heads/${branch}`])).out.trim();
-  if (push.commit !== undefined && push.commit !== head)
-    return { why: `${branch} has got other commits at this moment, so nothing was pushed. Try again.` };
+  if (push.commit !== undefined && push.commit !== head) return { why: english('github.moved', { branch }) };
   return {
     push,
     head,
@@ -191,7 +190,7 @@ async function findSecrets({ push, local }: Transit, there: Branches): Promise<P
     '--no-textconv',
   ];
   const read = await local([...show, ...unpushed(push, there)], (text) => scan.push(text));
-  if (read.code !== 0) return { ok: false, why: `The commits could not be searched for secrets: ${read.said}` };
+  if (read.code !== 0) return { ok: false, why: english('github.unsearched', { why: read.said }) };
   const findings = scan.end();
   return findings.length > 0 ? { ok: false, why: secretsSentence(findings, inline) } : null;
 }
@@ -203,10 +202,7 @@ async function compare(
 ): Promise<Pushed | null> {
   const count = async (...range: string[]) => Number((await local(['rev-list', '--count', ...range])).out.trim());
   if (base !== undefined && there.has(base) && (await count(head, '--not', `refs/there/${base}`)) === 0)
-    return {
-      ok: false,
-      why: `There is nothing to merge: ${branch} has no commit that ${base} does not have on GitHub.`,
-    };
+    return { ok: false, why: english('github.nothing', { branch, base }) };
   const theirs = there.get(branch);
   if (theirs === undefined && lease !== undefined)
     return { ok: false, why: `The branch ${branch} is gone on the server.` };
@@ -214,11 +210,10 @@ async function compare(
   if (theirs === undefined || (await count(theirs, '--not', head)) === 0) return null;
   const file = join(folder, 'ahead');
   const bundled = await local(['bundle', 'create', '--quiet', file, `refs/there/${branch}`, '--not', head]);
-  if (bundled.code !== 0 || (await stat(file)).size > MAX_AHEAD)
-    return { ok: false, why: `${AHEAD} bring them in by hand, then push again.` };
+  if (bundled.code !== 0 || (await stat(file)).size > MAX_AHEAD) return { ok: false, why: english('github.ahead') };
   return {
     ok: false,
-    why: `${AHEAD} workspace_sync brings them in.`,
+    why: english('github.aheadSync'),
     ahead: { head: theirs, bundle: await readFile(file) },
   };
 }
@@ -245,16 +240,13 @@ async function send({ push: { url, branch, everything, token, lease }, head, rem
 /** Why git was refused, as a sentence for known cases. */
 function refusal({ out, said }: Ended, token: string): string {
   const text = withoutToken(`${said}\n${out}`, token);
-  if (/\[rejected\][^\n[]*(fetch first|non-fast-forward)/.test(text))
-    return `${AHEAD} somebody pushed at the same moment. Try again.`;
-  if (/workflow. scope/.test(text))
-    return 'GitHub refuses changes of .github/workflows by this token: it needs the scope workflow.';
+  if (/\[rejected\][^\n[]*(fetch first|non-fast-forward)/.test(text)) return english('github.aheadNow');
+  if (/workflow. scope/.test(text)) return english('github.workflows');
   if (/\barchived\b/i.test(text)) return ARCHIVED;
-  if (/Authentication failed|could not read Username|\b40[13]\b/.test(text))
-    return 'GitHub refuses the push: GH_TOKEN may not write to this repository.';
+  if (/Authentication failed|could not read Username|\b40[13]\b/.test(text)) return english('github.noPush');
   const rejected = text.split('\n').find((line) => line.includes('[remote rejected]'));
   const remote = rejected && /\(([^()]{1,300})\)/.exec(rejected)?.[1];
   return remote
-    ? `GitHub refuses the push: ${remote}.`
-    : `The push failed: ${text.trim().split('\n').slice(-5).join(' ').slice(0, 500)}`;
+    ? english('github.refuses', { why: remote })
+    : english('github.failed', { why: text.trim().split('\n').slice(-5).join(' ').slice(0, 500) });
 }

@@ -2,6 +2,7 @@ import type { Socket } from 'node:net';
 import type { AgentName, RunSpec } from '../../contracts/kennel.ts';
 import { UserError } from '../../contracts/user-error.ts';
 import type { WorkspaceAnswer, WorkspaceOp } from '../../contracts/workspace-ops.ts';
+import type { Told } from '../../domain/texts/say.ts';
 import type { MountedSkill } from './skill-folders.ts';
 
 /** The containers of one host. Only `src/adapters/kennel` uses the Docker client. */
@@ -165,7 +166,7 @@ export interface EnvironmentAsked {
 
 export interface Provided {
   /** sentences for the person: what the repository asked for and does not get */
-  notes: string[];
+  notes: Told[];
   /** id of the image; another environment has another */
   image: string;
 }

@@ -4,6 +4,7 @@ import { basename, join } from 'node:path';
 import { promisify } from 'node:util';
 import type { Logger } from 'pino';
 import { type Config, childEnvironment } from '../../config.ts';
+import type { Told } from '../../domain/texts/say.ts';
 import { HOUR } from '../../domain/time.ts';
 import { backupName, keptBackups } from './home/kept-backups.ts';
 import { ownCommand } from './supervisor/programs.ts';
@@ -65,10 +66,9 @@ export function keepNightly(config: Config, log: Logger): () => void {
 async function tellOfFailure(config: Config, folder: string, why: string): Promise<void> {
   const [newest] = keptBackups(folder);
   const key = `backup-after-${newest ? basename(newest.file, '.backup') : 'none'}`;
-  const last = newest
-    ? `The newest one is of ${newest.at.toISOString().slice(0, 16).replace('T', ' ')} UTC.`
-    : 'There is none yet.';
-  const text = `The backup of this night could not be made: ${why.slice(0, 300)}\n\n${last} I try again each hour; \`fetch doctor\` says how it stands.`;
+  const time = newest?.at.toISOString().slice(0, 16).replace('T', ' ');
+  const text: Told = (say) =>
+    `${say('backup.failed', { why: why.slice(0, 300) })}\n\n${time ? say('backup.newest', { time }) : say('backup.none')}`;
   // loaded now: a supervisor that lives for weeks needs no database else
   const [{ withStore }, { tellOwner }] = await Promise.all([
     import('./servers/with-store.ts'),

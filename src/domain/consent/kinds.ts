@@ -1,3 +1,4 @@
+import { sayWhole } from '../texts/again.ts';
 import { english, type Say } from '../texts/say.ts';
 
 /**
@@ -26,7 +27,7 @@ export const ALWAYS_HERE = 'always for this project';
 export const offerText = (
   { label, workspace }: Pick<KindInProject, 'label' | 'workspace'>,
   say: Say = english,
-): string => say('trust.offer', { count: YES_BEFORE_OFFER, what: label, workspace });
+): string => say('trust.offer', { count: YES_BEFORE_OFFER, what: labelText(label, say), workspace });
 
 /** Whether a question ends so, in any language. */
 export const offersRule = (prompt: string): boolean =>
@@ -34,7 +35,10 @@ export const offersRule = (prompt: string): boolean =>
 
 /** What the owner is told of a new rule. */
 export const ruleText = ({ label, workspace }: Pick<KindInProject, 'label' | 'workspace'>, say: Say): string =>
-  say('trust.rule', { what: label, workspace });
+  say('trust.rule', { what: labelText(label, say), workspace });
+
+/** A label is stored in English. */
+export const labelText = (label: string, say: Say): string => sayWhole(label, 'action.', say);
 
 /** A call as its tool declares it. @returns null where it asks each time */
 export function kindOf(name: string, args: Record<string, unknown>): ActionKind | null {
@@ -94,9 +98,10 @@ function kindOfCommand(command: unknown, cwd: unknown): ActionKind | null {
   const reads = READERS.has(words[first - 1] ?? '');
   const shown = words.map((word, at) => (reads && at >= first && isFile(word) ? 'FILE' : word));
   const line = shown.filter((word, at) => word !== 'FILE' || shown[at - 1] !== 'FILE').join(' ');
+  const shownAs = `\`${line.replaceAll('FILE', '…')}\``;
   return {
     key: `${folder ?? '.'}: ${line}`,
-    label: `\`${line.replaceAll('FILE', '…')}\`${folder === null ? '' : ` in the folder ${folder}`}`,
+    label: folder === null ? shownAs : english('action.inFolder', { command: shownAs, folder }),
   };
 }
 
@@ -121,6 +126,6 @@ function kindOfDeletion(path: unknown): ActionKind | null {
   const cut = plain.lastIndexOf('/');
   const where = cut < 0 ? plain : plain.slice(0, cut);
   return cut < 0
-    ? { key: `delete: ${plain}`, label: `deleting \`${plain}\`` }
-    : { key: `delete in: ${where}`, label: `deleting files in \`${where}\`` };
+    ? { key: `delete: ${plain}`, label: english('action.deleting', { file: `\`${plain}\`` }) }
+    : { key: `delete in: ${where}`, label: english('action.deletingIn', { folder: `\`${where}\`` }) };
 }

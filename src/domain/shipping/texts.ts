@@ -3,6 +3,7 @@ import type { Verdict } from '../tasks/checks/verdict.ts';
 import { quotedEvidence } from '../text/evidence.ts';
 import { inline, quotation, visible } from '../text/foreign-text.ts';
 import { cut, prefix } from '../text/storable.ts';
+import { sayAgain, sayWhole } from '../texts/again.ts';
 import { english, type Say, type TextKey } from '../texts/say.ts';
 import type { WaitsFor } from './next.ts';
 
@@ -138,10 +139,24 @@ const TOLD: Record<Exclude<Told, 'working'>, TextKey & `ship.${string}`> = {
 /** A message about a pull request. `detail`: a reason, which may hold words of others. */
 export function toldText(what: Told, { name, url }: ShipmentNames, detail = '', say: Say = english): string {
   if (what === 'working')
-    return detail ? say('ship.workingOn', { what: inline(detail, 200), name }) : say('ship.working', { name });
-  const why = detail ? ` ${inline(detail, 500)}` : '';
+    return detail ? say('ship.workingOn', { what: causesText(detail, say), name }) : say('ship.working', { name });
+  const why = detail ? ` ${inline(sayAgain(detail, say), 500)}` : '';
   const told = (say as (key: TextKey, values: Record<string, string>) => string)(TOLD[what], { name, why });
   return url && what !== 'not opened' ? `${told}\n${url}` : told;
+}
+
+/** Workflow and activities say causes and reasons in English. */
+const causesText = (causes: string, say: Say): string =>
+  causes
+    .split(', ')
+    .map((cause) => sayWhole(inline(cause, 200), 'ship.cause.', say))
+    .join(', ');
+
+function mergeText(detail: string, say: Say): string {
+  const [checks = '', reviews] = detail.replace(/\.$/, '').split(', and ');
+  if (!reviews) return inline(detail);
+  const said = (part: string) => sayWhole(inline(part), 'ship.review.', say);
+  return say('ship.mergeNow', { checks: said(checks), reviews: said(reviews) });
 }
 
 /** How far it is, and what it waits for while it is watched. */
@@ -161,7 +176,7 @@ export function questionText(
     case 'push':
       return say('ship.askPush', { name, what: detail ? ` (${inline(detail, 200)})` : '' });
     case 'merge':
-      return say('ship.askMerge', { name, why: detail ? ` ${inline(detail, 300)}` : '' });
+      return say('ship.askMerge', { name, why: detail ? ` ${mergeText(detail, say)}` : '' });
     case 'moved':
       return say('ship.askMoved', { name, what: detail ? say('ship.now', { what: inline(detail, 60) }) : '' });
     case 'passes':

@@ -217,13 +217,10 @@ function changesText({ number, state, worktree, pull, result: { changes } }: Rep
 
 /** The name of a task's own branch has its id, which is nothing for a message. */
 const withOwnBranch = (text: string, say: Say): string =>
-  say === english
-    ? text
-        .replaceAll(/\b[Bb]ranch fetch\/tsk_[\w-]+/g, (found) =>
-          found.startsWith('B') ? 'A branch of its own' : 'a branch of its own',
-        )
-        .replaceAll(/\bfetch\/tsk_[\w-]+/g, 'a branch of its own')
-    : text.replaceAll(/\bfetch\/tsk_[\w-]+/g, say('report.ownBranch'));
+  text.replaceAll(/(?:\b([Bb])ranch )?\bfetch\/tsk_[\w-]+/g, (_, first) => {
+    const own = say('report.ownBranch');
+    return first === 'B' ? own.charAt(0).toUpperCase() + own.slice(1) : own;
+  });
 
 const untestedText = ({ state, result: { tests, untested } }: Report, say: Say): string =>
   !tests && state === 'completed' && untested

@@ -1,3 +1,5 @@
+import { english } from '../texts/say.ts';
+
 /** Names of workspaces and paths inside them: what is allowed, and what to say when it is not. */
 
 const NAME_MAX = 64;
@@ -14,14 +16,12 @@ const RESERVED = new Set([
 /** What is wrong with a name, with a better one if there is one; null when it is valid. */
 export function nameProblem(name: string): string | null {
   const strange = [...name].find((char) => !/[A-Za-z0-9_-]/.test(char));
-  if (name === '') return 'A workspace needs a name.';
+  if (name === '') return english('name.empty');
   if (strange !== undefined)
-    return `${quoted(name)} is not a name for a workspace: ${character(strange)} is not allowed, only letters a to z, digits, - and _.${better(name)}`;
-  if (name.length > NAME_MAX)
-    return `The name is too long: ${name.length} characters, at most ${NAME_MAX} are allowed.`;
-  if (!/^[A-Za-z0-9]/.test(name))
-    return `${quoted(name)} is not a name for a workspace: it has to begin with a letter or a digit.${better(name)}`;
-  if (RESERVED.has(name.toLowerCase())) return `${quoted(name)} is a reserved word; choose another name.`;
+    return `${english('name.strange', { name: quoted(name), character: character(strange) })}${better(name)}`;
+  if (name.length > NAME_MAX) return english('name.tooLong', { count: name.length, most: NAME_MAX });
+  if (!/^[A-Za-z0-9]/.test(name)) return `${english('name.begins', { name: quoted(name) })}${better(name)}`;
+  if (RESERVED.has(name.toLowerCase())) return english('name.reserved', { name: quoted(name) });
   return null;
 }
 
@@ -46,13 +46,15 @@ const better = (name: string): string => {
     .replace(/^[-_]+|(?<!-)-+$/g, '')
     .slice(0, NAME_MAX);
   // when letters were dropped, the rest is no suggestion
-  return plain.length >= Math.min(2, name.length) && nameProblem(plain) === null ? ` ${plain} would be one.` : '';
+  return plain.length >= Math.min(2, name.length) && nameProblem(plain) === null
+    ? ` ${english('name.better', { name: plain })}`
+    : '';
 };
 
 /** A look-alike character cannot be told apart by eye, so its code point is shown. */
 const character = (char: string): string =>
   char === ' '
-    ? 'a space'
+    ? english('because.space')
     : /[!-~]/.test(char)
       ? `"${char}"`
       : `${quoted(char)} (U+${char.codePointAt(0)!.toString(16).toUpperCase().padStart(4, '0')})`;

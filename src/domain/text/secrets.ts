@@ -1,3 +1,5 @@
+import { english } from '../texts/say.ts';
+
 /**
  * Finds what looks like a key in text that is about to leave the machine. The table has only formats with a beginning
  * of their own, so that a finding is hardly ever wrong: a scanner that cries about every long word is one that people
@@ -182,8 +184,6 @@ export function secretsSentence(findings: readonly Finding[], shown: (text: stri
         `- ${shown(file)}:${line}: ${kind}${commit ? ` (commit ${commit.slice(0, 7)})` : ''}`,
     );
   const more = findings.length >= MOST ? '\nThere may be more.' : '';
-  const committed = findings.some(({ commit }) => commit !== null)
-    ? 'A change of the line is not enough, because the history keeps it. Make the commits that have it again, without it.'
-    : 'Take it out, or name the file in .gitignore.';
-  return `This looks like a secret, so nothing was pushed:\n${lines.join('\n')}${more}\n${committed} Somebody who is sure that it is none pushes by hand.`;
+  const committed = findings.some(({ commit }) => commit !== null);
+  return english(committed ? 'github.secretIn' : 'github.secret', { found: `${lines.join('\n')}${more}` });
 }

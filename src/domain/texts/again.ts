@@ -25,39 +25,46 @@ function valuesIn(template: string, said: string): Values | null {
   return at === said.length ? values : null;
 }
 
+interface Part {
+  /** null: it is none of these keys */
+  text: [TextKey, Values] | null;
+  made: string;
+  gap: string;
+}
+
 /** A sentence with many names has as many places where it may end. */
 const MOST_ENDS = 60;
 
 /**
- * The parts of a text that are texts of these keys. Each ends where one of `ends` is.
+ * The parts of a text that are texts of these keys. Each ends where one of `ends` is, and has what stands there.
  * What no key has is one part as it is, up to the end.
  */
-function* partsOf(text: string, ends: RegExp, keys: readonly TextKey[]): Generator<[TextKey, Values] | string> {
+function* partsOf(text: string, ends: RegExp, keys: readonly TextKey[]): Generator<Part> {
   for (let rest = text; rest !== ''; ) {
     const possible = [...rest.matchAll(ends)].slice(0, MOST_ENDS);
     const found = [...possible, null].flatMap((end) => {
       const said = end ? rest.slice(0, end.index) : rest;
       return keys.flatMap((key) => {
         const values = valuesIn(en[key], said);
-        return values && isWhole(values) ? [{ key, values, next: end ? end.index + end[0].length : rest.length }] : [];
+        const text: [TextKey, Values] = [key, values ?? {}];
+        return values && isWhole(values) ? [{ text, made: said, gap: end?.[0] ?? '' }] : [];
       });
     })[0];
-    yield found ? [found.key, found.values] : rest;
-    rest = found ? rest.slice(found.next) : '';
+    yield found ?? { text: null, made: rest, gap: '' };
+    rest = found ? rest.slice(found.made.length + found.gap.length) : '';
   }
 }
 
 /** A sentence with a list ends where its list does, whatever the names in it contain. */
 const isWhole = ({ changes, steps }: Values): boolean =>
-  [changes, steps].every(
-    (list) => !list || [...partsOf(list, ITEM_ENDS, ITEMS)].every((part) => typeof part !== 'string'),
-  );
+  [changes, steps].every((list) => !list || [...partsOf(list, ITEM_ENDS, ITEMS)].every(({ text }) => text !== null));
 
 const keysOf = (...families: readonly string[]): TextKey[] =>
   (Object.keys(en) as TextKey[]).filter((key) => families.some((family) => key.startsWith(family)));
 
-const SENTENCES = keysOf('undo.', 'why.', 'failure.said');
-const RESULTS: TextKey[] = [...keysOf('did.'), 'app.nothing', 'tasks.which', 'tasks.example'];
+const REASONS = keysOf('github.', 'agent.', 'clone.', 'name.');
+const SENTENCES = [...keysOf('undo.', 'why.', 'failure.said'), ...REASONS];
+const RESULTS: TextKey[] = [...keysOf('did.'), ...REASONS, 'app.nothing', 'tasks.which', 'tasks.example'];
 const NOTES = keysOf('note.');
 const FAILURES = keysOf('failed.');
 const ITEMS = keysOf('undone.');
@@ -85,7 +92,7 @@ export function resultAgain(text: string, say: Say): string {
   if (say === english || whole !== text) return whole;
   let isOurs = true;
   const lines = text.split('\n').map((line, at, all) => {
-    const said = isOurs ? sentencesAgain(line, RESULTS, say) : line;
+    const said = isOurs ? shipmentAgain(sentencesAgain(line, RESULTS, say), say) : line;
     const isTheirs = (at > 0 && all[at - 1] === '' && said === line) || BEFORE_OUTPUT.test(line);
     isOurs = isOurs && !isTheirs;
     return said;
@@ -93,11 +100,27 @@ export function resultAgain(text: string, say: Say): string {
   return lines.join('\n');
 }
 
+/** How far a pull request is, behind its name. */
+function shipmentAgain(line: string, say: Say): string {
+  for (const key of STATES) {
+    const at = line.indexOf(`: ${en[key]}`);
+    const after = at > 0 ? AFTER_STATE.exec(line.slice(at + 2 + en[key].length)) : null;
+    if (!after) continue;
+    const [, checks, url = ''] = after;
+    const state = checks ? say('ship.failedChecks', { state: say(key), checks }) : say(key);
+    return `${line.slice(0, at)}: ${state}${url}`;
+  }
+  return line;
+}
+
+const STATES = (Object.keys(en) as TextKey[]).filter((key) => key.startsWith('ship.is.')) as Array<
+  TextKey & `ship.is.${string}`
+>;
+const AFTER_STATE = /^(?:; failed: (.*?))?( https?:\/\/\S+)?$/;
+
 function sentencesAgain(text: string, keys: readonly TextKey[], say: Say): string {
   if (say === english) return text;
-  return [...partsOf(text, SENTENCE_ENDS, keys)]
-    .map((part) => (typeof part === 'string' ? part : saidWith(part, say)))
-    .join(' ');
+  return [...partsOf(text, SENTENCE_ENDS, keys)].map((part) => `${saidPart(part, say)}${part.gap}`).join('');
 }
 
 /** A stored sentence that is one text of a family, in the language of a person; any other one stays as it is. */
@@ -116,6 +139,8 @@ function namesIn(value: string, say: Say): string {
   return files === undefined ? value : say('undone.more', { files, count: Number(count) });
 }
 
+const saidPart = ({ text, made }: Part, say: Say): string => (text ? saidWith(text, say) : made);
+
 const saidWith = ([key, values]: [TextKey, Values], say: Say): string =>
   (say as (key: TextKey, values: Values) => string)(
     key,
@@ -126,9 +151,10 @@ const saidWith = ([key, values]: [TextKey, Values], say: Say): string =>
 function valueIn(name: string, value: string, say: Say): string {
   if (name === 'names') return namesIn(value, say);
   if (name === 'reason') return sayAgain(value, say);
+  if (name === 'groups')
+    return value.replace(/, (\d+) members\)/g, (_, count) => `, ${say('groups.members', { count: Number(count) })})`);
+  if (name === 'because' || name === 'character') return sayWhole(value, 'because.', say);
   if (!['changes', 'steps', 'files', 'others', 'refs', 'branches'].includes(name)) return value;
-  const items = [...partsOf(value, ITEM_ENDS, ITEMS)].map((part) =>
-    typeof part === 'string' ? part : saidWith(part, say),
-  );
+  const items = [...partsOf(value, ITEM_ENDS, ITEMS)].map((part) => saidPart(part, say));
   return name === 'steps' ? say.list(items) : items.join(', ');
 }

@@ -11,7 +11,7 @@ const CLEAR: Record<Language, string> = {
   de: 'hallo guten moin servus danke bitte nicht ich kannst zeig zeige mach mache schreib erinnere welche welcher welches wieviel',
   es: 'hola buenas buenos gracias qué cuál dónde cómo haz hazme recuérdame muéstrame puedes quiero necesito ayúdame',
   pt: 'oi olá bom pode obrigado obrigada você vocês não faça faz lembre quero preciso consegue pra também quais',
-  fr: 'bonjour salut montre coucou merci peux fais quelle quel quels quelles rappelle s’il stp veux c’est qu’est j’ai',
+  fr: 'bonjour salut été montre coucou merci peux fais quelle quel quels quelles rappelle s’il stp veux c’est qu’est j’ai',
   hi: '',
 };
 

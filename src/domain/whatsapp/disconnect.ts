@@ -1,3 +1,4 @@
+import type { Told } from '../texts/say.ts';
 import { MINUTE } from '../time.ts';
 
 /**
@@ -44,19 +45,24 @@ const UNAVAILABLE_MS = 30_000;
 const BAN_MARGIN_MS = 10 * MINUTE;
 const UNREACHED_MS = 15_000;
 
-const unreachedWords: Record<string, string> = {
-  ECONNREFUSED: 'the connection was refused',
-  ENOTFOUND: 'its name is not known, which usually means that there is no network',
-  EAI_AGAIN: 'its name cannot be looked up, which usually means that there is no network',
-  ETIMEDOUT: 'there was no answer',
-  ENETUNREACH: 'there is no network',
-  EHOSTUNREACH: 'there is no way to it',
-  ECONNRESET: 'the connection was cut',
-};
+const unreachedWords = {
+  ECONNREFUSED: 'refused',
+  ENOTFOUND: 'noName',
+  EAI_AGAIN: 'noLookup',
+  ETIMEDOUT: 'silent',
+  ENETUNREACH: 'noNetwork',
+  EHOSTUNREACH: 'noWay',
+  ECONNRESET: 'cut',
+} as const;
 
-const unreachedBecause = (code: string): string => unreachedWords[code] ?? `the system says ${code}`;
+const unreachedBecause =
+  (code: string): Told =>
+  (say) =>
+    Object.hasOwn(unreachedWords, code)
+      ? say(`because.${unreachedWords[code as keyof typeof unreachedWords]}`)
+      : say('because.system', { code });
 
-const again = (say: string, minimumMs = 0, mostMs?: number): Reaction & { say: string } => ({
+const again = (say: Told, minimumMs = 0, mostMs?: number): Reaction & { say: Told } => ({
   kind: 'reconnect',
   immediately: false,
   minimumMs,
@@ -66,8 +72,8 @@ const again = (say: string, minimumMs = 0, mostMs?: number): Reaction & { say: s
 const stop = (
   state: 'disconnected' | 'error',
   needs: 'pairing' | 'person' | 'lease' | 'upgrade',
-  say: string,
-): Reaction & { say: string } => ({
+  say: Told,
+): Reaction & { say: Told } => ({
   kind: 'stop',
   state,
   needs,
@@ -75,19 +81,13 @@ const stop = (
 });
 
 /** The reaction to each disconnect code, and one sentence for a person: what happened and what to do. */
-export function reactionTo(close: Close): Reaction & { say: string } {
+export function reactionTo(close: Close): Reaction & { say: Told } {
+  const { code = 0, consecutive: count, foreign } = close;
+  const because = unreachedBecause(close.unreached ?? '');
   // when the network is back, somebody must try soon; a refused attempt costs nothing
-  if (close.unreached)
-    return again(
-      `WhatsApp cannot be reached from this machine: ${unreachedBecause(close.unreached)}. Trying again by itself.`,
-      0,
-      UNREACHED_MS,
-    );
-  if (close.foreign)
-    return again(
-      `${close.foreign} Nothing was sent to it. Is there a proxy or a captive portal? Trying again by itself.`,
-    );
-  switch (close.code) {
+  if (close.unreached) return again((say) => say('link.unreached', { because: because(say) }), 0, UNREACHED_MS);
+  if (foreign !== undefined) return again((say) => say('link.foreign', { what: foreign }));
+  switch (code) {
     case 515: {
       // every pairing has one restart; a server that keeps asking must not get a tight loop
       const immediately = close.consecutive <= QUICK_RESTARTS;
@@ -95,76 +95,41 @@ export function reactionTo(close: Close): Reaction & { say: string } {
         kind: 'reconnect',
         immediately,
         minimumMs: 0,
-        say: 'WhatsApp asked for a restart of the connection, which is under way; nothing to do.',
+        say: (say) => say('link.restart'),
       };
     }
     case 408:
       return close.paired
-        ? again('The connection to WhatsApp went silent; reconnecting by itself.')
-        : stop(
-            'disconnected',
-            'pairing',
-            close.unscanned
-              ? 'The code was not scanned (or typed) in time; `fetch pair` shows a new one.'
-              : 'WhatsApp did not answer in time: a firewall or a proxy may hold the connection back, or the network is slow. Nothing was linked; `fetch pair` tries again.',
-          );
+        ? again((say) => say('link.silent'))
+        : stop('disconnected', 'pairing', (say) => say(close.unscanned ? 'link.unscanned' : 'link.noAnswer'));
     case 428:
-      return again('The connection to WhatsApp was closed; reconnecting by itself.');
+      return again((say) => say('link.closed'));
     case 503:
-      return again('WhatsApp is unavailable at the moment; trying again by itself, slowly.', UNAVAILABLE_MS);
+      return again((say) => say('link.unavailable'), UNAVAILABLE_MS);
     case 500:
-      return again(
-        close.consecutive >= BAD_SESSION_ALERT
-          ? `WhatsApp has refused this session ${close.consecutive} times in a row; trying on by itself, but if it stays so, remove the linked device on the phone and run \`fetch pair\`.`
-          : 'WhatsApp ended the session with an error; reconnecting by itself.',
-      );
+      return again((say) => (count >= BAD_SESSION_ALERT ? say('link.badSessions', { count }) : say('link.badSession')));
     case 440:
-      return stop(
-        'disconnected',
-        'lease',
-        'The same linked device connected from somewhere else; stop the other Fetch, and this one goes on as soon as it holds the account again.',
-      );
+      return stop('disconnected', 'lease', (say) => say('link.elsewhere'));
     case 401:
-      if (!close.paired)
-        return stop(
-          'disconnected',
-          'pairing',
-          'WhatsApp refused to link this device (401). Wait some minutes, then run `fetch pair` to try again.',
-        );
-      return stop(
-        'disconnected',
-        'pairing',
-        'WhatsApp has unlinked this device (removed on the phone, or the phone unused for 14 days); run `fetch pair` to link it again.',
-      );
+      if (!close.paired) return stop('disconnected', 'pairing', (say) => say('link.notLinked'));
+      return stop('disconnected', 'pairing', (say) => say('link.unlinked'));
     case 402:
       return banned(close.expiresInMs);
     case 403:
-      return stop(
-        'error',
-        'person',
-        'WhatsApp has locked the account or logged out its phone; open WhatsApp on the phone and follow what it says, then restart the channel.',
-      );
+      return stop('error', 'person', (say) => say('link.locked'));
     case 405:
       return close.versionTried
-        ? stop(
-            'error',
-            'upgrade',
-            'WhatsApp no longer accepts this version of the client; upgrade Fetch or set a newer WhatsApp version in the configuration (no new pairing is needed).',
-          )
+        ? stop('error', 'upgrade', (say) => say('link.outdated'))
         : {
             kind: 'reconnect',
             immediately: true,
             minimumMs: 0,
-            say: 'WhatsApp refused the version of the client; trying once with the newest version.',
+            say: (say) => say('link.newest'),
           };
     case 406:
     case 409:
     case 411:
-      return stop(
-        'error',
-        'person',
-        `WhatsApp refused the login (code ${close.code}); look at WhatsApp on the phone and restart the channel when it works there.`,
-      );
+      return stop('error', 'person', (say) => say('link.login', { code }));
     case 400:
     case 413:
     case 414:
@@ -172,32 +137,26 @@ export function reactionTo(close: Close): Reaction & { say: string } {
     case 418:
     case 501:
       return close.consecutive > RARE_TRIES
-        ? stop(
-            'error',
-            'person',
-            `WhatsApp refused the connection ${close.consecutive} times (code ${close.code}); look at WhatsApp on the phone and restart the channel when it works there.`,
-          )
-        : again(`WhatsApp refused the connection (code ${close.code}); trying again by itself.`);
+        ? stop('error', 'person', (say) => say('link.refusals', { count, code }))
+        : again((say) => say('link.refused', { code }));
     default:
-      return again('The connection to WhatsApp failed; reconnecting by itself.');
+      return again((say) => say('link.failed'));
   }
 }
 
-function banned(expiresInMs: number | undefined): Reaction & { say: string } {
+function banned(expiresInMs: number | undefined): Reaction & { say: Told } {
   if (expiresInMs === undefined || !(expiresInMs > 0)) {
-    return stop(
-      'error',
-      'person',
-      'WhatsApp has banned the account for a while without saying for how long; look at WhatsApp on the phone and restart the channel when it works there.',
-    );
+    return stop('error', 'person', (say) => say('link.banned'));
   }
   const minutes = Math.ceil((expiresInMs + BAN_MARGIN_MS) / MINUTE);
-  const wait = minutes < 120 ? `${minutes} minutes` : `${Math.ceil(minutes / 60)} hours`;
   return {
     kind: 'stop',
     state: 'error',
     needs: 'person',
-    say: `WhatsApp has banned the account for a while; nothing is sent for ${wait}, and WhatsApp on the phone says why.`,
+    say: (say) =>
+      minutes < 120
+        ? say('link.bannedMinutes', { count: minutes })
+        : say('link.bannedHours', { count: Math.ceil(minutes / 60) }),
     untilMs: expiresInMs + BAN_MARGIN_MS,
   };
 }

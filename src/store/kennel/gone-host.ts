@@ -1,4 +1,5 @@
 import { sayAgain } from '../../domain/texts/again.ts';
+import { english } from '../../domain/texts/say.ts';
 import { cut } from '../chats/ids.ts';
 import { sayTo } from '../chats/preferences.ts';
 import { appendAudit } from '../home/audit-log.ts';
@@ -48,7 +49,7 @@ export async function findGoneHost(db: Db, host: string): Promise<GoneHost | nul
  * message says what a person cannot know otherwise: nobody looks for its changes any more.
  */
 export async function loseTask(db: Db, task: Task): Promise<void> {
-  const reason = `Its host ${task.host} was removed for good. What it changed in ${task.workspace} is on that machine only.`;
+  const reason = english('why.hostGone', { host: task.host, workspace: task.workspace });
   await closeTaskQuestions(db, task.id);
   await endTaskItems(db, task);
   const result = { summary: reason, changes: null, tests: null, said: '' };

@@ -65,13 +65,17 @@ interface NamedPlace {
 
 /** `Family (Telegram, 5 members)`: what tells two of one name apart, as far as it is known. */
 export const wholeName = ({ name, channel, members }: NamedPlace): string =>
-  `${inline(name, 80)} (${[capabilitiesOf(channel).label, ...(members == null ? [] : [`${members} members`])].join(', ')})`;
+  `${inline(name, 80)} (${[capabilitiesOf(channel).label, ...(members == null ? [] : [english('groups.members', { count: members })])].join(', ')})`;
+
+/** The word for its members is that of any language. */
+const comparable = (name: string): string => name.toLowerCase().replace(/(, \d+) [\p{L}\p{M}]+\)$/u, '$1)');
 
 /** Those that a name means; `Family (Telegram)` and the whole name mean fewer. */
 export function namedPlaces<T extends NamedPlace>(all: readonly T[], wanted: string): T[] {
   const said = wanted.trim().toLowerCase();
+  const compared = comparable(said);
   const exact = all.filter((each) =>
-    [each.name, wholeName({ ...each, members: null }), wholeName(each)].some((name) => name.toLowerCase() === said),
+    [each.name, wholeName({ ...each, members: null }), wholeName(each)].some((name) => comparable(name) === compared),
   );
   return exact.length > 0 ? exact : all.filter(({ name }) => said.length > 2 && name.toLowerCase().startsWith(said));
 }

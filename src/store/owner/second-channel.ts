@@ -2,7 +2,7 @@ import { sql } from 'kysely';
 import { capabilitiesOf, channelsOnScreen } from '../../contracts/channels.ts';
 import { type Channel, outboxId } from '../../contracts/ids.ts';
 import { inline } from '../../domain/text/foreign-text.ts';
-import type { Say } from '../../domain/texts/say.ts';
+import { english, type Say } from '../../domain/texts/say.ts';
 import { whereOf } from '../../domain/texts/where.ts';
 import { DAY } from '../../domain/time.ts';
 import { dropOutgoing } from '../chats/messages/outbox.ts';
@@ -34,7 +34,7 @@ const AWAY: { [C in Channel]?: (db: Db) => Promise<string | null> } = {
       )
       .limit(1)
       .executeTakeFirst();
-    return account ? (account.last_error ?? 'WhatsApp is not connected.') : null;
+    return account ? (account.last_error ?? english('link.notConnected')) : null;
   },
   telegram: async (db) => (await currentBot(db))?.problem ?? null,
 };

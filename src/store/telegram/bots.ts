@@ -1,6 +1,6 @@
 import { createHash, randomBytes } from 'node:crypto';
 import { type Selectable, sql } from 'kysely';
-import { type Told, textIn } from '../../domain/texts/say.ts';
+import type { Told } from '../../domain/texts/say.ts';
 import { MINUTE } from '../../domain/time.ts';
 import { sayTo } from '../chats/preferences.ts';
 import type { Db, Tx } from '../postgres/database.ts';
@@ -140,12 +140,7 @@ export async function distrustNamed(tx: Tx, name: string): Promise<number> {
  * Says something to the owner, once for each `key`: on the screens, and in the owner's chat with the bot, whose message
  * is returned.
  */
-export async function tellOwnerOnTelegram(
-  db: Db,
-  key: string,
-  text: string | Told,
-  unheard = false,
-): Promise<Queued[]> {
+export async function tellOwnerOnTelegram(db: Db, key: string, text: Told, unheard = false): Promise<Queued[]> {
   await tellScreens(db, key, text, true, unheard);
   const chats = await db
     .selectFrom('chats')
@@ -158,7 +153,7 @@ export async function tellOwnerOnTelegram(
     .execute();
   const queued = chats.map(({ id }) => ({ chatId: id, outboxId: `out_${key}-${id}` }));
   for (const row of queued) {
-    const said = textIn(await sayTo(db, row.chatId), text);
+    const said = text(await sayTo(db, row.chatId));
     await recordNotice(db, { ...row, text: said, kind: 'notice', unheard });
   }
   return queued;

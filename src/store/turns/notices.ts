@@ -1,5 +1,5 @@
 import { channelsOnScreen } from '../../contracts/channels.ts';
-import { type Told, textIn } from '../../domain/texts/say.ts';
+import type { Told } from '../../domain/texts/say.ts';
 import { markSent } from '../chats/messages/outbox.ts';
 import { sayTo } from '../chats/preferences.ts';
 import type { Db } from '../postgres/database.ts';
@@ -19,7 +19,7 @@ export interface Queued {
 export async function tellScreens(
   db: Db,
   key: string,
-  text: string | Told,
+  text: Told,
   needsPerson: boolean,
   unheard = false,
 ): Promise<void> {
@@ -45,7 +45,7 @@ export async function tellScreens(
   ];
   for (const { id, name } of places) {
     const outboxId = `out_${key}-${name}`;
-    const said = textIn(await sayTo(db, id), text);
+    const said = text(await sayTo(db, id));
     await recordNotice(db, { chatId: id, outboxId, text: said, kind: 'notice', unheard });
     await markSent(db, outboxId);
   }

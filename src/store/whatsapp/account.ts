@@ -1,5 +1,5 @@
 import { type Selectable, sql } from 'kysely';
-import { type Told, textIn } from '../../domain/texts/say.ts';
+import type { Told } from '../../domain/texts/say.ts';
 import { sayTo } from '../chats/preferences.ts';
 import type { Db } from '../postgres/database.ts';
 import type { WaAccountTable, WhatsAppState } from '../schema/tables/whatsapp.ts';
@@ -139,13 +139,8 @@ export const leaseOfAccount = (db: Db, account: string) => ({
 });
 
 /** Says something about the account on the other channels, once for a `key`. */
-export const tellElsewhere = (
-  db: Db,
-  account: string,
-  key: string,
-  text: string,
-  needsPerson: boolean,
-): Promise<void> => tellScreens(db, `whatsapp-${account}-${key}`, text, needsPerson);
+export const tellElsewhere = (db: Db, account: string, key: string, text: Told, needsPerson: boolean): Promise<void> =>
+  tellScreens(db, `whatsapp-${account}-${key}`, text, needsPerson);
 
 /**
  * Says something about the installation to its owner, once for each `key`: on the screens, and in the owner's WhatsApp
@@ -154,7 +149,7 @@ export const tellElsewhere = (
 export async function tellOwner(
   db: Db,
   key: string,
-  text: string | Told,
+  text: Told,
   phone: string | null,
   unheard = false,
 ): Promise<Queued[]> {
@@ -162,7 +157,7 @@ export async function tellOwner(
   const queued = (await ownersChats(db, phone)).map((chatId) => ({ chatId, outboxId: `out_${key}-${chatId}` }));
   // the gateway finds it, and sends it when WhatsApp is connected
   for (const row of queued) {
-    const said = textIn(await sayTo(db, row.chatId), text);
+    const said = text(await sayTo(db, row.chatId));
     await recordNotice(db, { ...row, text: said, kind: 'notice', unheard });
   }
   return queued;

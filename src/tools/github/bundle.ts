@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type Ahead, bringBranch, pushBundle } from '../../adapters/github/push.ts';
 import type { Repository } from '../../adapters/github/repositories.ts';
+import { english } from '../../domain/texts/say.ts';
 import { MINUTE } from '../../domain/time.ts';
 import type { ToolContext } from '../tool.ts';
 import { printed } from '../workspace/command-text.ts';
@@ -69,16 +70,16 @@ async function withBundle<T>(
       if (tooLarge.signal.aborted)
         return {
           ok: false,
-          why: `The repository is larger than ${MAX_BYTES / 1024 ** 3} GB; it has to be pushed by hand.`,
+          why: english('github.tooLarge', { count: MAX_BYTES / 1024 ** 3 }),
         };
-      if (result.timedOut) return { ok: false, why: 'Bundling the commits took too long.' };
+      if (result.timedOut) return { ok: false, why: english('github.bundleLate') };
       if (result.code !== 0)
-        return { ok: false, why: `The commits could not be bundled: ${printed(result.stderr).trim().slice(-500)}` };
+        return { ok: false, why: english('github.unbundled', { why: printed(result.stderr).trim().slice(-500) }) };
     } catch (error) {
       if (tooLarge.signal.aborted)
         return {
           ok: false,
-          why: `The repository is larger than ${MAX_BYTES / 1024 ** 3} GB; it has to be pushed by hand.`,
+          why: english('github.tooLarge', { count: MAX_BYTES / 1024 ** 3 }),
         };
       throw error;
     } finally {

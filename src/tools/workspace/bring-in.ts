@@ -9,6 +9,7 @@ import { nameFrom, pastedPath } from '../../domain/chat/words/bring-in.ts';
 import { nameProblem } from '../../domain/tasks/workspace-names.ts';
 import { visibleLine } from '../../domain/text/evidence.ts';
 import { inline } from '../../domain/text/foreign-text.ts';
+import { english } from '../../domain/texts/say.ts';
 import { MINUTE } from '../../domain/time.ts';
 import { reachOf } from '../../store/chats/shares.ts';
 import { channelOfChat } from '../../store/chats/threads/threads.ts';
@@ -73,7 +74,7 @@ async function bringIn(
     return no(`${from} is among the workspaces already: select it by its name.`);
   const name = named ?? nameFrom(from);
   const problem = name === null ? 'No name can be made from it.' : nameProblem(name);
-  if (name === null || problem) return no(`${problem} Give one: clone … as NAME, or open … as NAME.`);
+  if (name === null || problem) return no(`${problem} ${english('name.bringAs')}`);
   // of the first attempt: a later one finds the workspace made
   let lacks: string[] = [];
   const placed = await placeOnce(context, site, name, async (staged) => {

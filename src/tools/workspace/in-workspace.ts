@@ -7,6 +7,7 @@ import type { Author, Profile, WorkspaceAnswer, WorkspaceOp } from '../../contra
 import { argvFor, type Part } from '../../domain/tasks/checks/project-profile.ts';
 import { checkPath, findName, quoted } from '../../domain/tasks/workspace-names.ts';
 import { suggestion } from '../../domain/text/nearest.ts';
+import { english } from '../../domain/texts/say.ts';
 import { MINUTE } from '../../domain/time.ts';
 import { reachOf } from '../../store/chats/shares.ts';
 import { listHosts } from '../../store/kennel/hosts.ts';
@@ -172,7 +173,7 @@ export async function findWorkspace(
     if (workspaces.length === 0) await engineReady(context, site.kennel);
     return workspaces.length === 0
       ? ownNo('There is no workspace yet. One has to be made or brought in first.')
-      : no(`No workspace is active. Select one of: ${names.slice(0, 20).join(', ')}.`);
+      : no(english('name.noneActive', { all: names.slice(0, 20).join(', ') }));
   }
   const here = named(findName(wanted, names));
   if (here) return here;
@@ -183,7 +184,7 @@ export async function findWorkspace(
   if (other)
     return no(`The workspace ${other.name} is on the host ${other.host}. Select it first with workspace_select.`);
   return no(
-    `There is no workspace ${quoted(wanted)}.${suggestion(wanted, [...names, ...elsewhere.map((each) => each.name)])}`,
+    `${english('name.noWorkspace', { name: quoted(wanted) })}${suggestion(wanted, [...names, ...elsewhere.map((each) => each.name)])}`,
   );
 }
 
@@ -215,7 +216,8 @@ export async function provide(context: ToolContext, kennel: Kennel, workspace?: 
   await engineReady(context, kennel);
   const build = showBuild(context);
   try {
-    return (await kennel.provide('tools', build.tell, context.signal, workspace)).notes;
+    const { notes } = await kennel.provide('tools', build.tell, context.signal, workspace);
+    return notes.map((note) => note(english));
   } finally {
     await build.close();
   }

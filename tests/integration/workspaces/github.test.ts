@@ -361,7 +361,7 @@ describe.skipIf(!engine)('tools of GitHub', () => {
     it.each([
       [
         { status: 410, body: { message: 'Issues are disabled for this repo' } },
-        /Issues are disabled for this repo.*switched off/,
+        /switched off.*Issues are disabled for this repo/,
       ],
       [
         {

@@ -62,7 +62,7 @@ describe('GitHub says no', () => {
     [{ status: 404 }, /knows no such thing \(404\), or GH_TOKEN may not see it/],
     [
       { status: 410, body: { message: 'Issues are disabled for this repo' } },
-      /410: Issues are disabled for this repo\. .*switched off/,
+      /switched off\. .*410: Issues are disabled for this repo\.$/,
     ],
     [
       {

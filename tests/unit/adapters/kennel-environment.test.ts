@@ -4,6 +4,7 @@ import { checkedEnvironment, NOTHING } from '../../../src/adapters/kennel/enviro
 import { dockerfileOf, recipeOf } from '../../../src/adapters/kennel/environment/recipe.ts';
 import { installedFor } from '../../../src/adapters/kennel/environment/versions.ts';
 import type { FoundEnvironment, Language } from '../../../src/contracts/environment.ts';
+import { english, sayIn } from '../../../src/domain/texts/say.ts';
 
 const got = (language: Language, version: string | null) => installedFor({ language, version, file: 'x.toml' });
 const found = (part: Partial<FoundEnvironment>): FoundEnvironment => ({ ...NOTHING, ...part });
@@ -56,7 +57,9 @@ describe('a version that a repository asks for', () => {
     ['ruby', '~> 3.3', 'x.toml asks for Ruby ~> 3.3; this task gets Ruby 3.1.'],
     ['node', '0.12', 'x.toml asks for Node 0.12; this task gets Node 24.'],
   ] as const)('%s %s cannot be had, and a sentence says so', (language, version, note) => {
-    expect(got(language, version)).toEqual({ version: null, note });
+    const wanted = got(language, version);
+    expect({ ...wanted, note: wanted.note?.(english) }).toEqual({ version: null, note });
+    expect(wanted.note?.(sayIn('de'))).toMatch(/^x\.toml verlangt .*; diese Aufgabe bekommt /);
   });
 });
 

@@ -322,6 +322,23 @@ describe('the practice model', () => {
     expect([without.calls, without.text]).toEqual([[], expect.stringContaining(`no such tool`)]);
   });
 
+  test('answers in the language of the person, whose words it knows in English', async () => {
+    const model = await practice();
+    expect((await model.complete(ask('Hallo'))).text).toMatch(/^Das ist das Übungsmodell: .*"ask me about lunch"/s);
+    const later: ModelMessage[] = [
+      { role: 'user', content: 'bonjour' },
+      { role: 'assistant', content: '' },
+      { role: 'user', content: 'ask me about lunch' },
+    ];
+    const asked = await model.complete(ask(later, { tools: [tool('ask_user', 'question', 'options')] }));
+    expect(asked.text).toBe('Je te pose une question.');
+    expect(JSON.parse(asked.calls[0]!.arguments)).toEqual({
+      question: 'Qu’est-ce qu’on mange ?',
+      options: ['Pizza', 'Salade', 'Rien aujourd’hui'],
+    });
+    expect((await model.complete(ask('qué tiempo hace en la luna'))).text).toMatch(/conozco pocas frases/);
+  });
+
   test('reads no page where none is named', async () => {
     const answer = await (await practice()).complete(
       ask('open the door of the moon', { tools: [tool('web_fetch', 'url')] }),

@@ -3,9 +3,13 @@ import { parse, TYPE } from '@formatjs/icu-messageformat-parser';
 import { describe, expect, it } from 'vitest';
 import { greetingText, shortHelp } from '../../../src/domain/chat/words/help.ts';
 import { momentInWords, scheduleInWords } from '../../../src/domain/chat/words/schedule-words.ts';
+import { kindOf, labelText } from '../../../src/domain/consent/kinds.ts';
 import { unknownOutcome } from '../../../src/domain/failures.ts';
 import { tooSmallText } from '../../../src/domain/model/context-size.ts';
 import { tellFailure } from '../../../src/domain/model/failure-text.ts';
+import { questionText, toldText } from '../../../src/domain/shipping/texts.ts';
+import { nameProblem } from '../../../src/domain/tasks/workspace-names.ts';
+import { suggestion } from '../../../src/domain/text/nearest.ts';
 import { failureAgain, noteAgain, resultAgain, sayAgain, sayWhole } from '../../../src/domain/texts/again.ts';
 import { languageIn, languageOf } from '../../../src/domain/texts/language.ts';
 import {
@@ -16,6 +20,7 @@ import {
   sayIn,
   type TextKey,
 } from '../../../src/domain/texts/say.ts';
+import { namedPlaces, wholeName } from '../../../src/store/owner/places.ts';
 
 type Part = ReturnType<typeof parse>[number];
 interface Names {
@@ -246,12 +251,93 @@ describe('a sentence that was made in English', () => {
     );
   });
 
+  it('about a pull request is said again, with its reason', () => {
+    const at = { name: '#3 "Add a login"', url: null };
+    const reason = english('github.mayNot', { why: 'Resource not accessible', needs: 'contents=write' });
+    expect(toldText('not pushed', at, reason, say)).toBe(
+      'Auf #3 "Add a login" wurde nichts gepusht. GH_TOKEN darf das nicht (403: Resource not accessible). Es braucht den Scope repo, oder als Fine-grained-Token die Rechte contents=write.',
+    );
+    expect(toldText('not pushed', at, reason)).toBe(`Nothing was pushed to #3 "Add a login". ${reason}`);
+    expect(toldText('no agent', at, `${english('agent.none')} Words of others.`, say)).toMatch(
+      /Kein Programmier-Agent ist bereit\. Words of others\.$/,
+    );
+    expect(toldText('working', at, 'Checks have failed, There are remarks', say)).toBe(
+      'Checks sind fehlgeschlagen, Es gibt Anmerkungen: Ein Programmier-Agent arbeitet an #3 "Add a login".',
+    );
+    expect(questionText('merge', at, 'Every check has passed, and a reviewer wants changes.', say)).toMatch(
+      /Alle Checks sind durch, und jemand möchte Änderungen\.$/,
+    );
+    expect(questionText('merge', at, 'Odd.', say)).toMatch(/ Odd\.$/);
+    expect(
+      resultAgain(
+        '#3 "a: b": is watched; failed: lint, test https://x.y/3\ndemo: is being made\nx: is watched, too',
+        say,
+      ),
+    ).toBe(
+      '#3 "a: b": wird beobachtet; fehlgeschlagen: lint, test https://x.y/3\ndemo: wird gestellt\nx: is watched, too',
+    );
+  });
+
+  it('about a pull request has the wording of its text where a workflow says it', () => {
+    const sources = globSync('src/workflows/shipment/*.ts').map((file) => readFileSync(file, 'utf8'));
+    const said = keys.filter((key) => /^ship\.(?:cause|review)\./.test(key)).map((key) => CATALOGUE.en[key]);
+    expect(said.filter((text) => !sources.join('').includes(text))).toEqual([]);
+    expect(said.length).toBeGreaterThan(8);
+  });
+
+  it.each(keys.filter((key) => /^(?:github|agent|clone|name)\./.test(key)))(
+    'of a tool is found by its wording: %s',
+    (key) => {
+      const values = Object.fromEntries([...namesIn(CATALOGUE.en[key]).said].map((name) => [name, `«${name}»`]));
+      const [made, said] = [english, say].map((in_) => (in_ as (key: TextKey, values: object) => string)(key, values));
+      expect(sayAgain(`${made}\nMore.`, say)).toBe(`${said}\nMore.`);
+    },
+  );
+
+  it('about groups of one name is said again with how many are in each, and either name is known', () => {
+    const club = (members: number) => ({ name: 'Club', channel: 'telegram' as const, members });
+    const names = [wholeName(club(4)), wholeName(club(9))];
+    expect(resultAgain(english('did.severalGroups', { groups: names.join(', ') }), say)).toBe(
+      'Mehrere Gruppen heißen so: Club (Telegram, 4 Mitglieder), Club (Telegram, 9 Mitglieder). Nenne den ganzen Namen einer davon.',
+    );
+    for (const name of ['Club (Telegram, 9 members)', 'club (telegram, 9 Mitglieder)', 'Club (Telegram, 9 सदस्य)'])
+      expect(namedPlaces([club(4), club(9)], name)).toEqual([club(9)]);
+    expect(namedPlaces([club(4), club(9)], 'Club (Telegram)')).toHaveLength(2);
+  });
+
+  it('about a kind of action is said again, as it is stored', () => {
+    const label = (name: string, args: object) => labelText(kindOf(name, args as never)!.label, say);
+    expect(label('shell_run', { command: 'npm test', cwd: 'web' })).toBe('`npm test` im Ordner web');
+    expect(label('shell_run', { command: 'npm test' })).toBe('`npm test`');
+    expect(label('file_delete', { path: 'a.txt' })).toBe('das Löschen von `a.txt`');
+    expect(label('file_delete', { path: 'dist/a.js' })).toBe('das Löschen von Dateien in `dist`');
+  });
+
+  it.each(keys.filter((key) => /^(?:link|because)\./.test(key)))(
+    'about a channel is found by its wording: %s',
+    (key) => {
+      const values = Object.fromEntries([...namesIn(CATALOGUE.en[key]).said].map((name) => [name, `«${name}»`]));
+      const [made, said] = [english, say].map((in_) => (in_ as (key: TextKey, values: object) => string)(key, values));
+      expect(sayWhole(made!, key.startsWith('link.') ? 'link.' : 'because.', say)).toBe(said);
+    },
+  );
+
+  it('about a name is said again, with what was probably meant', () => {
+    const of = (names: string[]) =>
+      resultAgain(`${english('name.noWorkspace', { name: '"dmo"' })}${suggestion('dmo', names)}`, say);
+    expect(of(['demo'])).toBe('Es gibt kein Projekt "dmo". Meinst du demo?');
+    expect(of(['website', 'backend'])).toBe('Es gibt kein Projekt "dmo". Es gibt: website, backend.');
+    expect(resultAgain(nameProblem('my site')!, say)).toBe(
+      '"my site" ist kein Name für ein Projekt: ein Leerzeichen ist nicht erlaubt, nur Buchstaben von a bis z, Ziffern, - und _. my-site wäre einer.',
+    );
+  });
+
   it('of a tool has the wording of its text', () => {
     const sources = globSync('src/tools/**/*.ts').map((file) =>
       readFileSync(file, 'utf8').replace(/\\`/g, '`').replaceAll('git_commit', 'git commit'),
     );
     const pieces = keys
-      .filter((key) => key.startsWith('did.'))
+      .filter((key) => key.startsWith('did.') && !sources.some((source) => source.includes(`english('${key}'`)))
       .flatMap((key) => CATALOGUE.en[key].split(/\{\w+\}/).map((part) => part.replace(/^[,:]/, '').trim()));
     expect(pieces.filter((part) => !sources.join('').includes(part))).toEqual([]);
   });
@@ -284,7 +370,16 @@ describe('the language of a message', () => {
     ['de', ['hallo', 'mach die Tests in demo wieder grün', 'was läuft gerade', 'Kannst du den Login reparieren?']],
     ['es', ['hola', '¿qué hora es?', 'haz una página que muestre la hora', 'borra el archivo por favor']],
     ['pt', ['oi', 'que horas são?', 'faz uma página que mostra a hora', 'Você pode ler esta página?']],
-    ['fr', ['bonjour', 'quelle heure est-il ?', "rappelle-moi d'appeler Anne demain", 'supprime le fichier stp']],
+    [
+      'fr',
+      [
+        'bonjour',
+        'quelle heure est-il ?',
+        "rappelle-moi d'appeler Anne demain",
+        'la page a été cassée',
+        'supprime le fichier stp',
+      ],
+    ],
     ['hi', ['नमस्ते', 'लॉगिन के टेस्ट ठीक करो']],
   ])('is %s', (language, messages) => {
     for (const message of messages) expect([message, languageIn(message)]).toEqual([message, language]);

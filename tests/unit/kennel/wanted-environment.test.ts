@@ -8,6 +8,7 @@ import { profile } from '../../../kennel/workspace/project/profile.ts';
 import { Environments } from '../../../src/adapters/kennel/environment/environments.ts';
 import { checkedEnvironment } from '../../../src/adapters/kennel/environment/found.ts';
 import { holds } from '../../support/property.ts';
+import { english, type Say, sayIn } from '../../../src/domain/texts/say.ts';
 
 const made: string[] = [];
 afterEach(() => {
@@ -129,7 +130,9 @@ describe('a devcontainer', () => {
       const environments = new Environments(join(at.root, '.home'), async () => environment(at));
       const { notes, undecided } = await environments.of(at.root);
       expect(undecided?.text).toBe('Its base is the image debian:12.');
-      expect(notes[0]).toContain(`The devcontainer of this repository is used without:\n> ${AT}, line 5: "${feature}"`);
+      expect(notes[0]!(english)).toContain(
+        `The devcontainer of this repository is used without:\n> ${AT}, line 5: "${feature}"`,
+      );
       expect(checkedEnvironment(environment(at).data).languages).toMatchObject([{ language: 'go' }]);
     },
   );
@@ -156,10 +159,17 @@ describe('a devcontainer', () => {
     expect(before.choices.map(({ recipe }) => recipe?.title)).toEqual(['Python, poetry', 'Python']);
     await environments.decide(before.undecided!.hash, true);
     const { choices } = await environments.of(at.root);
-    expect(choices.slice(1)).toEqual(before.choices);
-    expect(choices[0]).toMatchObject({
+    type Choices = typeof choices;
+    const told = (all: Choices, say: Say) => all.map(({ lost, ...each }) => ({ ...each, lost: lost?.(say) }));
+    expect(told(choices.slice(1), english)).toEqual(told(before.choices, english));
+    expect(told(choices, english)[0]).toMatchObject({
       recipe: { base: { image: 'nowhere.invalid/x' } },
       lost: expect.stringContaining('.devcontainer.json could not be used, so this task has the languages'),
     });
+    expect(told(choices, sayIn('de')).map(({ lost }) => lost)).toEqual([
+      expect.stringMatching(/^\.devcontainer\.json ließ sich nicht verwenden, /),
+      'poetry ließ sich nicht installieren, also geht diese Aufgabe ohne weiter.',
+      undefined,
+    ]);
   });
 });

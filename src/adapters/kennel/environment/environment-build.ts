@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import type { Config } from '../../../config.ts';
 import { BUILD_FOLDER, type CopiedContent, type CopiedFile } from '../../../contracts/environment.ts';
+import { english, type Told } from '../../../domain/texts/say.ts';
 import { MINUTE } from '../../../domain/time.ts';
 import type { Engine } from '../docker/engine.ts';
 import { buildFrom } from '../images/image-build.ts';
@@ -20,17 +21,17 @@ const DOCKERFILE = `${BUILD_FOLDER}/Dockerfile`;
 
 export type BuildLimits = Pick<Config, 'FETCH_KENNEL_MEMORY_MB' | 'FETCH_KENNEL_CPUS' | 'FETCH_KENNEL_BUILD_MINUTES'>;
 
-/** An image could not be made. `message` says so in sentences. The work goes on without it. */
+/** An image could not be made. `tell` says so in sentences. The work goes on without it. */
 export class EnvironmentFailed extends Error {
   override readonly name = 'EnvironmentFailed';
   /** what the build said */
   readonly why: string;
+  readonly tell: Told;
 
   constructor(label: string, why: string, options?: ErrorOptions) {
-    super(
-      `The environment of this repository (${label}) could not be built, so only Node, git and Python are there. ${why}`,
-      options,
-    );
+    const tell: Told = (say) => say('environment.failed', { what: label, why });
+    super(tell(english), options);
+    this.tell = tell;
     this.why = why;
   }
 }

@@ -12,6 +12,7 @@ import type {
 import { INSIDE } from '../../../contracts/kennel.ts';
 import type { WorkspaceAnswer, WorkspaceOp } from '../../../contracts/workspace-ops.ts';
 import { blockQuote, inline } from '../../../domain/text/foreign-text.ts';
+import type { Say, Told } from '../../../domain/texts/say.ts';
 import type { EnvironmentAsked } from '../kennel.ts';
 import { checkedContents, checkedEnvironment, NOTHING } from './found.ts';
 import { type Recipe, recipeOf } from './recipe.ts';
@@ -22,9 +23,9 @@ interface Choice {
   /** null: the images of the kennel have all that it needs */
   recipe: Recipe | null;
   /** what of the versions a person should know */
-  notes: string[];
+  notes: Told[];
   /** what to say when it cannot be built and the next choice is used; null for the last */
-  lost: string | null;
+  lost: Told | null;
 }
 
 /** The environment of a workspace, as its files are now. */
@@ -38,7 +39,7 @@ export interface Environment {
   /** what a person must still decide; nothing of it is used until then */
   undecided: EnvironmentAsked | null;
   /** sentences for the person: versions that it did not get, and lines that are refused */
-  notes: string[];
+  notes: Told[];
 }
 
 /** More files than this are counted in a question, and not named. */
@@ -126,9 +127,7 @@ export class Environments {
       undecided,
       notes: [
         ...refusals(found),
-        ...(undecided
-          ? [`${undecided.file} brings its own image or commands. They wait for your yes: the next coding task asks.`]
-          : []),
+        ...(undecided ? [(say: Say) => say('environment.asks', { file: undecided.file })] : []),
       ],
     };
   }
@@ -200,7 +199,7 @@ function choicesOf(found: FoundEnvironment, agreed: boolean, script: string | nu
       ? [
           {
             ...own,
-            lost: `${devcontainer!.file} could not be used, so this task has the languages that the files of the repository name, as after a no.`,
+            lost: (say: Say) => say('environment.notUsable', { file: devcontainer!.file }),
           },
         ]
       : []),
@@ -208,7 +207,7 @@ function choicesOf(found: FoundEnvironment, agreed: boolean, script: string | nu
       ? [
           {
             ...recipeOf(found, false, script),
-            lost: `${managers.map(({ name }) => name).join(' and ')} could not be installed, so this task goes on without.`,
+            lost: (say: Say) => say('environment.without', { managers: say.list(managers.map(({ name }) => name)) }),
           },
         ]
       : []),
@@ -252,9 +251,9 @@ function copies(copied: readonly CopiedFile[]): string {
   ].join('\n');
 }
 
-function refusals({ refused, unused }: FoundEnvironment): string[] {
-  if (refused.length > 0) return [`The devcontainer of this repository is not used, because of:\n${quoted(refused)}`];
-  return unused.length > 0 ? [`The devcontainer of this repository is used without:\n${quoted(unused)}`] : [];
+function refusals({ refused, unused }: FoundEnvironment): Told[] {
+  if (refused.length > 0) return [(say) => `${say('environment.unused')}\n${quoted(refused)}`];
+  return unused.length > 0 ? [(say) => `${say('environment.usedWithout')}\n${quoted(unused)}`] : [];
 }
 
 const quoted = (lines: readonly RefusedLine[]): string =>

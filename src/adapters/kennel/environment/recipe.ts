@@ -3,6 +3,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Devcontainer, FoundEnvironment, Language, Service } from '../../../contracts/environment.ts';
 import { SETUP_PRESENT } from '../../../contracts/kennel.ts';
+import type { Told } from '../../../domain/texts/say.ts';
 import { PACKAGE_ROOT } from '../../../installation.ts';
 import { installedFor, LABELS } from './versions.ts';
 
@@ -57,10 +58,10 @@ export function recipeOf(
   found: FoundEnvironment,
   agreed: boolean,
   script: string | null = null,
-): { recipe: Recipe | null; notes: string[] } {
+): { recipe: Recipe | null; notes: Told[] } {
   const packages = new Set(found.packages);
   const scripts: Recipe['scripts'] = [];
-  const notes: string[] = [];
+  const notes: Told[] = [];
   const { devcontainer } = found;
   const base = agreed && devcontainer && (devcontainer.image ?? devcontainer.dockerfile) !== null ? devcontainer : null;
   // its own base has the languages of its other files: a second one of ours would hide them

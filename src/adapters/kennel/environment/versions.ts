@@ -1,12 +1,13 @@
 import semver from 'semver';
 import type { Language, WantedLanguage } from '../../../contracts/environment.ts';
+import type { Told } from '../../../domain/texts/say.ts';
 
 /** What is installed for a language that a repository wants, and what a person should know of it. */
 interface Installed {
   /** major version of Node, or version of Go; null: the usual one */
   version: string | null;
   /** a sentence, when it is not what the repository asks for */
-  note: string | null;
+  note: Told | null;
 }
 
 /** What Debian 12 has; Go and Node come from their own registries. */
@@ -38,8 +39,10 @@ export function installedFor({ language, version, file }: WantedLanguage): Insta
   return fits(language, version, got) ? usual : { version: null, note: differs(language, version, got, file) };
 }
 
-const differs = (language: Language, wanted: string, got: string, file: string): string =>
-  `${file} asks for ${LABELS[language]} ${wanted}; this task gets ${LABELS[language]} ${got}.`;
+const differs =
+  (language: Language, wanted: string, got: string, file: string): Told =>
+  (say) =>
+    say('environment.differs', { file, language: LABELS[language], wanted, got });
 
 function nodeFor(version: string, file: string): Installed {
   const range = rangeOf(version);

@@ -1,5 +1,6 @@
 import type { AgentName } from '../../../contracts/kennel.ts';
 import type { WorkspaceAnswer, WorkspaceOp } from '../../../contracts/workspace-ops.ts';
+import type { Told } from '../../../domain/texts/say.ts';
 import type { Engine } from '../docker/engine.ts';
 import { type ImageConfig, type Images, images } from '../images/image.ts';
 import { type ImageKind, imageKindOf } from '../images/image-files.ts';
@@ -46,7 +47,7 @@ export class WorkspaceImages {
     const kennel = await this.kennel.provide(kind, onProgress, { signal });
     if (workspace === null) return { image: kennel, variables: {}, setup: [], notes: [] };
     const { choices, variables, setup, notes } = await this.environments.of(workspace);
-    const lost: string[] = [];
+    const lost: Told[] = [];
     for (const { recipe, notes: versions, lost: without } of choices) {
       const made = (image: string): WorkspaceImage => ({
         image,
@@ -59,7 +60,7 @@ export class WorkspaceImages {
         return made(await this.build(workspace, { kind, kennel, recipe }, onProgress, signal));
       } catch (error) {
         if (!(error instanceof EnvironmentFailed)) throw error;
-        lost.push(without === null ? error.message : `${without} ${error.why}`);
+        lost.push(without === null ? error.tell : (say) => `${without(say)} ${error.why}`);
       }
     }
     return { image: kennel, variables, setup, notes: [...lost, ...notes] };

@@ -1,4 +1,5 @@
 import { toldToPerson } from '../../../domain/chat/words/step-words.ts';
+import { resultAgain } from '../../../domain/texts/again.ts';
 import { chatStep, summaryStep } from './chat-steps.ts';
 import { type ScriptStep, type Use, useOf } from './script.ts';
 import type { OfferedTool, Situation } from './situation.ts';
@@ -7,10 +8,11 @@ const DEMO =
   'write hello.txt hello; wait 20; ask Which name shall it greet? | Ada | Grace; append hello.txt , {answer}; run cat hello.txt';
 
 /** What the practice model does with workspaces and coding tasks; null when a message is about something else. */
-function kennelStep({ user, step, last }: Situation, use: Use): ScriptStep | null {
+function kennelStep({ user, step, last, say }: Situation, use: Use): ScriptStep | null {
   const text = user.trim();
   const word = text.toLowerCase();
-  const told: ScriptStep = { say: toldToPerson(last).slice(0, 3_000) };
+  const result = toldToPerson(last, (how, workspace) => say(`begun.${how}`, { workspace }));
+  const told: ScriptStep = { say: resultAgain(result, say).slice(0, 3_000) };
 
   const created =
     /^(?:create|make|new) (?:a )?workspace(?: called| named)?\s+(\S+)(?:\s+(?:from|with|as)\s+(\w+))?/i.exec(text);
@@ -24,12 +26,12 @@ function kennelStep({ user, step, last }: Situation, use: Use): ScriptStep | nul
             [['name'], name],
             [['template'], template.toLowerCase()],
           ],
-          'I make a workspace.',
+          say('practice.makes'),
         );
   }
   const selected = /^(?:select|use|switch to) (?:the )?workspace\s+(\S+)/i.exec(text)?.[1];
-  if (selected) return step > 0 ? told : use('workspace_select', [[['name'], selected]], 'I switch.');
-  if (/^(?:list )?workspaces$/.test(word)) return step > 0 ? told : use('workspace_list', [], 'I look.');
+  if (selected) return step > 0 ? told : use('workspace_select', [[['name'], selected]], say('practice.switches'));
+  if (/^(?:list )?workspaces$/.test(word)) return step > 0 ? told : use('workspace_list', [], say('practice.looks'));
 
   const planned = /^plan:\s*([\s\S]+)$/i.exec(text)?.[1];
   if (planned)
@@ -41,7 +43,7 @@ function kennelStep({ user, step, last }: Situation, use: Use): ScriptStep | nul
             [['goal'], planned],
             [['agent'], 'practice'],
           ],
-          'I have a plan made first.',
+          say('practice.plans'),
         );
 
   const task = /^(?:start a |start |new )?task(?: with (\w+))?(?::\s*([\s\S]+))?$/i.exec(text);
@@ -55,18 +57,20 @@ function kennelStep({ user, step, last }: Situation, use: Use): ScriptStep | nul
             [['goal'], goal],
             [['agent'], agent.toLowerCase()],
           ],
-          'I hand this to a coding agent in a container.',
+          say('practice.hands'),
         );
   }
   if (/^(?:task status|tasks|how is the task)\??$/.test(word))
-    return step > 0 ? told : use('task_status', [], 'I look.');
+    return step > 0 ? told : use('task_status', [], say('practice.looks'));
   const command = /^(?:run|shell):\s*([\s\S]+)$/i.exec(text)?.[1];
-  if (command) return step > 0 ? told : use('shell_run', [[['command'], command]], 'I run it in the workspace.');
+  // what a program prints is no text of ours
+  const printed: ScriptStep = { say: toldToPerson(last).slice(0, 3_000) };
+  if (command) return step > 0 ? printed : use('shell_run', [[['command'], command]], say('practice.runsIt'));
   return null;
 }
 
 /** The next step of the practice model. The same situation always gives the same answer. */
 export function practiceStep(situation: Situation, tools: readonly OfferedTool[]): ScriptStep {
-  const use = useOf(tools);
+  const use = useOf(tools, situation.say);
   return (tools.length === 0 ? summaryStep(situation) : null) ?? kennelStep(situation, use) ?? chatStep(situation, use);
 }

@@ -1,3 +1,4 @@
+import type { Say } from '../../../domain/texts/say.ts';
 import type { OfferedTool, Situation } from './situation.ts';
 
 /** One answer of the practice model, or one step of a script. Everything is optional. */
@@ -24,7 +25,7 @@ export interface ScriptStep {
 /**
  * The step of a `SCRIPT:[...]` message that is due; null when the message is no script. Text after the list is ignored.
  */
-export function scriptedStep(situation: Situation): ScriptStep | null {
+export function scriptedStep(situation: Omit<Situation, 'say'>): ScriptStep | null {
   const text = situation.user.trimStart();
   if (!text.startsWith('SCRIPT:')) return null;
   const source = firstJson(text.slice('SCRIPT:'.length));
@@ -63,15 +64,15 @@ type Args = Array<[aliases: string[], value: unknown]>;
 const OPENS = 'open_tools';
 
 /** Calls a tool under the argument names that its schema has, or says that the request does not offer it. */
-export type Use = (name: string, args: Args, say: string) => ScriptStep;
+export type Use = (name: string, args: Args, words: string) => ScriptStep;
 
 export const useOf =
-  (tools: readonly OfferedTool[]): Use =>
-  (name, args, say) => {
+  (tools: readonly OfferedTool[], say: Say): Use =>
+  (name, args, words) => {
     const unlisted = tools.some((offered) => offered.name === OPENS) ? { name, properties: [] } : undefined;
     const tool = tools.findLast((offered) => offered.name === name) ?? unlisted;
-    if (!tool) return { say: `Practice: I would call ${name} here, but this request offers no such tool.` };
-    return { say, call: [[name, named(tool, args)]] };
+    if (!tool) return { say: say('practice.noTool', { tool: name }) };
+    return { say: words, call: [[name, named(tool, args)]] };
   };
 
 /** Arguments under the names that the tool's own schema has; the first alias where the schema tells none of them. */

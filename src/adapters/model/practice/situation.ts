@@ -1,5 +1,7 @@
 import type { IncomingMessage } from 'node:http';
 import { isNote } from '../../../domain/text/foreign-text.ts';
+import { languageIn } from '../../../domain/texts/language.ts';
+import { type Say, sayIn } from '../../../domain/texts/say.ts';
 
 /** A message as it comes over the wire; content that is not text counts as empty. */
 export interface WireMessage {
@@ -18,6 +20,8 @@ export interface Situation {
   /** the latest tool result after it */
   last: string;
   system: string;
+  /** in the language that the person was last known to write */
+  readonly say: Say;
 }
 
 /** The text of a content that is a string or a list of parts, which may hold contents themselves. */
@@ -31,11 +35,23 @@ export const textOf = (content: unknown): string => {
     .join('');
 };
 
+/** A person who has changed the language is answered in the new one. */
+const LANGUAGE_MESSAGES = 20;
+
 export function situationOf(messages: readonly WireMessage[]): Situation {
   // a report or a summary is nobody's wish
   const at = messages.findLastIndex((message) => message.role === 'user' && !isNote(textOf(message.content)));
   const after = messages.slice(at + 1);
+  const said = messages.filter(({ role }) => role === 'user').map(({ content }) => textOf(content));
   return {
+    // only rules look, so a request for a script costs nothing
+    get say() {
+      const clear = said
+        .slice(-LANGUAGE_MESSAGES)
+        .reverse()
+        .filter((text) => !isNote(text));
+      return sayIn(clear.map((text) => languageIn(text)).find((language) => language !== null) ?? undefined);
+    },
     user: at < 0 ? '' : textOf(messages[at]?.content),
     step: after.filter(({ role, tool_calls }) => role === 'assistant' && (tool_calls?.length ?? 0) > 0).length,
     last: textOf(after.findLast((message) => message.role === 'tool')?.content),

@@ -1,5 +1,6 @@
 import { factsOf, hasModel, imageOf } from '../../../../kennel/agents/registry.ts';
 import type { AgentName } from '../../../contracts/kennel.ts';
+import { english } from '../../texts/say.ts';
 import { loginsOf, type ModelSetting, modelSetting } from './agent-settings.ts';
 
 /**
@@ -87,11 +88,14 @@ type ChosenAgent = { ok: true; agent: AgentName } | { ok: false; why: string; ch
 export function chooseAgent({ wanted, allowed, ready, named, unattended }: AgentChoice): ChosenAgent {
   if (wanted !== 'auto') {
     if (!allowed.includes(wanted))
-      return { ok: false, why: `${factsOf(wanted).label} is not allowed here. Allowed are: ${allowed.join(', ')}.` };
+      return {
+        ok: false,
+        why: english('agent.notAllowed', { agent: factsOf(wanted).label, agents: allowed.join(', ') }),
+      };
     const found = ready.find((each) => each.name === wanted);
     return found?.ready
       ? { ok: true, agent: wanted }
-      : { ok: false, why: found?.why ?? `${factsOf(wanted).label} is not ready on this host.` };
+      : { ok: false, why: found?.why ?? english('agent.notReady', { agent: factsOf(wanted).label }) };
   }
   const possible = allowed.filter((name): name is AgentName => ready.some((each) => each.name === name && each.ready));
   const models = possible.filter((name) => hasModel(name) && !imageOf(name));
@@ -99,7 +103,7 @@ export function chooseAgent({ wanted, allowed, ready, named, unattended }: Agent
   const [first] = choices;
   if (!first) {
     const missing = ready.flatMap(({ name, why }) => (why && allowed.includes(name) && !imageOf(name) ? [why] : []));
-    return { ok: false, why: ['No coding agent is ready.', ...missing].join(' ') };
+    return { ok: false, why: [english('agent.none'), ...missing].join(' ') };
   }
   if (choices.length === 1 || unattended) return { ok: true, agent: first };
   if (named && choices.includes(named)) return { ok: true, agent: named };

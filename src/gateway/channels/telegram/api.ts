@@ -1,5 +1,6 @@
 import { Agent, type Dispatcher, FormData, request } from 'undici';
 import type { Config } from '../../../config.ts';
+import { english } from '../../../domain/texts/say.ts';
 
 /** Longest wait for the answer to a call. A slow answer is often that of a message which was delivered. */
 const CALL_MS = 60_000;
@@ -35,15 +36,12 @@ export const pauseAfter = (failure: Failure | null): number | null =>
 
 /** Why the bot does not receive, for people. `failure` null: it is none of Telegram's. */
 export function problemOf(failure: Failure | null): string {
-  if (!failure) return 'What came from Telegram could not be stored; it is asked for again.';
-  if (failure.kind !== 'refused') return 'Telegram cannot be reached.';
-  if (failure.code === 401 || failure.code === 404)
-    return 'Telegram does not accept FETCH_TELEGRAM_TOKEN. Get a token from @BotFather, and set it.';
-  if (failure.code === 429) return 'Telegram has asked for a pause.';
-  if (failure.code !== 409) return `Telegram refuses to send messages: ${failure.description}`;
-  return /webhook/i.test(failure.description)
-    ? 'The Telegram bot had a webhook, which was removed.'
-    : 'Another program reads the messages of this Telegram bot.';
+  if (!failure) return english('link.tgNotStored');
+  if (failure.kind !== 'refused') return english('link.tgAway');
+  if (failure.code === 401 || failure.code === 404) return english('link.tgToken');
+  if (failure.code === 429) return english('link.tgPause');
+  if (failure.code !== 409) return english('link.tgRefuses', { words: failure.description });
+  return /webhook/i.test(failure.description) ? english('link.tgWebhook') : english('link.tgOther');
 }
 
 /** Neither the message nor a cause of it has the address of the call, because the token is a part of it. */

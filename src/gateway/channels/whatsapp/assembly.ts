@@ -95,8 +95,7 @@ function warnOfIdlePhone({ db, account, log }: WhatsAppDeps): OnOpen {
       const days = seen ? Math.floor((Date.now() - seen.getTime()) / DAY) : 0;
       if (!seen || days < WARN_DAYS) return;
       const left = Math.max(0, UNLINK_DAYS - days);
-      const text = `WhatsApp on the phone was not seen in use for ${days} days. In about ${left} days it unlinks this device; opening WhatsApp on the phone prevents that.`;
-      await tellElsewhere(db, account, `phone-${seen.getTime()}`, text, true);
+      await tellElsewhere(db, account, `phone-${seen.getTime()}`, (say) => say('link.idle', { days, left }), true);
     };
     const check = () =>
       void look().catch((error: Error) =>

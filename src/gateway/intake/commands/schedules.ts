@@ -122,8 +122,7 @@ export const remind = command({
       return [say(`reminder.${read.problem}`), say('reminder.examples'), ...here].join(' ');
     }
     const waiting = (await remindersOf(tx.now, tx.chatId)).length;
-    if (waiting >= MOST_REMINDERS)
-      return `${waiting} reminders wait in this chat, and no more than ${MOST_REMINDERS} are allowed. \`schedules\` lists them.`;
+    if (waiting >= MOST_REMINDERS) return say('reminder.most', { count: waiting, most: MOST_REMINDERS });
     // in a group, what somebody else wants to be told is not the owner's word
     const sources = shared && !owned ? [{ kind: 'member' as const, label: 'a reminder' }] : [];
     const reminder = await insertReminder(tx.now, { chatId: tx.chatId, what: read.what, dueAt: read.at, sources });

@@ -1,5 +1,6 @@
 import { parseAskAgain, parseAutonomy, parseJudged } from '../../../domain/chat/words/commands.ts';
 import { parsePlanPreference } from '../../../domain/chat/words/plan-words.ts';
+import { labelText } from '../../../domain/consent/kinds.ts';
 import { planFirst, setPlanFirst } from '../../../store/chats/threads/threads.ts';
 import { takeBack, trust } from '../../../store/turns/replies.ts';
 import { answersByKind } from '../../../store/turns/steps/kinds.ts';
@@ -38,7 +39,7 @@ export const rules = command({
     if (kinds.length === 0) return say('rules.none');
     const lines = kinds.map(
       ({ label, workspace, yes, no, allowed }) =>
-        `- ${say('rules.line', { what: label, workspace, yes, no })}${allowed ? say('rules.allowed') : ''}`,
+        `- ${say('rules.line', { what: labelText(label, say), workspace, yes, no })}${allowed ? say('rules.allowed') : ''}`,
     );
     return [...lines, ...(kinds.some(({ allowed }) => allowed) ? [say('rules.back')] : [])].join('\n');
   },

@@ -2,6 +2,7 @@ import type { Config } from '../../../config.ts';
 import { isTooLong, parseShare, phoneIn, plainWords, type ShareOrder } from '../../../domain/chat/words/commands.ts';
 import { membersOf } from '../../../domain/settings/shapes.ts';
 import { findName } from '../../../domain/tasks/workspace-names.ts';
+import { sayWhole } from '../../../domain/texts/again.ts';
 import type { Say } from '../../../domain/texts/say.ts';
 import { listShares, shareWorkspace, unshareWorkspace } from '../../../store/chats/shares.ts';
 import { listWorkspaces } from '../../../store/kennel/workspaces/workspaces.ts';
@@ -106,7 +107,10 @@ async function invitation(
 ): Promise<string> {
   if (!FETCH_TELEGRAM_TOKEN) return say('telegram.notSetUp');
   const bot = await currentBot(tx);
-  if (!bot?.username) return say('telegram.notConnected', { why: bot?.problem ?? say('telegram.moment') });
+  if (!bot?.username)
+    return say('telegram.notConnected', {
+      why: bot?.problem ? sayWhole(bot.problem, 'link.', say) : say('telegram.moment'),
+    });
   const link = `https://t.me/${bot.username}?start=${await newCode(tx, role)}`;
   return say(role === 'owner' ? 'telegram.ownLink' : 'telegram.otherLink', { link, count: CODE_MINUTES });
 }

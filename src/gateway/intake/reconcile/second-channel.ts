@@ -1,5 +1,6 @@
 import { capabilitiesOf } from '../../../contracts/channels.ts';
 import type { Channel } from '../../../contracts/ids.ts';
+import { sayWhole } from '../../../domain/texts/again.ts';
 import { DAY, MINUTE } from '../../../domain/time.ts';
 import { sayTo } from '../../../store/chats/preferences.ts';
 import {
@@ -104,7 +105,7 @@ async function tellAway(
   if (told.has(outboxId)) return;
   told.add(outboxId);
   const say = await sayTo(deps.db, chat.id);
-  const text = say('answer.away', { channel: capabilitiesOf(channel).label, why });
+  const text = say('answer.away', { channel: capabilitiesOf(channel).label, why: sayWhole(why, 'link.', say) });
   await recordNotice(deps.db, { chatId: chat.id, outboxId, text, kind: 'notice' });
   void deliverNow(deps, outboxId, chat.id);
 }

@@ -1,5 +1,6 @@
 import type { Config } from '../../../../config.ts';
 import { type PriceBook, priceBook } from '../../../../domain/model/price-book.ts';
+import { english } from '../../../../domain/texts/say.ts';
 import { accountOf, endpointOf, isLocalEndpoint } from '../../../model/endpoint/endpoint.ts';
 import type { Protocol } from './routes.ts';
 
@@ -54,7 +55,7 @@ export function upstreamsOf(settings: UpstreamSettings): Record<Protocol, Upstre
           book(openai.baseUrl, true),
         )
       : {
-          why: 'No model is configured for coding agents: set OPENAI_API_KEY, OPENROUTER_API_KEY or OPENAI_BASE_URL.',
+          why: english('agent.noModel'),
         },
   };
 }
@@ -67,8 +68,7 @@ function keyed(
   book: (baseUrl: string, ours: boolean) => PriceBook,
 ): UpstreamOrWhy {
   // one's own endpoint may need no key; the provider's always does
-  if (!key && DEFAULT_HOSTS.has(new URL(baseUrl).hostname))
-    return { why: `No key for this model provider is configured: set ${setting}.` };
+  if (!key && DEFAULT_HOSTS.has(new URL(baseUrl).hostname)) return { why: english('agent.noKey', { setting }) };
   return made(baseUrl, key, key ? { [header]: key } : {}, book(baseUrl, false));
 }
 

@@ -110,6 +110,6 @@ function writeText(body: string, lead: string[], closing: string[], say: Say): P
   }
   const whole = formatted([...lead, markdown, ...closing].filter((text) => text !== '').join('\n\n'));
   const texts = cutFormatted(whole, TEXT);
-  if (texts.length === 0 && files.length === 0) texts.push({ text: '(an empty message)', entities: [] });
+  if (texts.length === 0 && files.length === 0) texts.push({ text: say('sent.empty'), entities: [] });
   return [...texts.map((text): Part => ({ kind: 'text', asks: false, ...text })), ...files];
 }

@@ -1,7 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Message } from '@grammyjs/types';
 import type { Logger } from 'pino';
-import { CATALOGUE, type Say, sayIn, type Told } from '../../../../domain/texts/say.ts';
+import { CATALOGUE, english, type Say, sayIn, type Told } from '../../../../domain/texts/say.ts';
 import { HOUR } from '../../../../domain/time.ts';
 import { dropOutgoing } from '../../../../store/chats/messages/outbox.ts';
 import {
@@ -224,7 +224,7 @@ export class TelegramSender implements ChannelSender {
       throw new ChannelAway('The group has a new address; the message goes there.', 100);
     }
     if (code === 403 || /chat not found/i.test(description)) {
-      await this.abandon(row, `Telegram does not let me write to this chat: ${description}`);
+      await this.abandon(row, (say) => say('because.tgNoChat', { words: description }));
       return false;
     }
     const simpler = simplified(send, description, sayIn(row.language));
@@ -232,7 +232,7 @@ export class TelegramSender implements ChannelSender {
       await requeueTelegramSend(db, send, simpler.content);
       return await this.sendPart(row, { ...send, ...simpler, attempts: send.attempts + 1, state: 'queued' });
     }
-    await this.abandon(row, `Telegram refused it: ${description}`);
+    await this.abandon(row, (say) => say('because.tgRefused', { words: description }));
     return false;
   }
 
@@ -255,7 +255,7 @@ export class TelegramSender implements ChannelSender {
       `${say('sent.unsure')} ${words === null ? say('sent.file') : say('sent.began', { words })}`;
     // the report of a report would go on for ever
     if (row.threadId === null || UNSURE.some((unsure) => row.body.startsWith(unsure)))
-      return await this.tell(row, body(sayIn(row.language)));
+      return await this.tell(row, body);
     await intake.respond({
       threadId: row.threadId,
       said: '[a message of mine may be lost]',
@@ -294,13 +294,13 @@ export class TelegramSender implements ChannelSender {
     return null;
   }
 
-  private async abandon(row: OutgoingRow, why: string): Promise<void> {
-    await giveUpTelegram(this.deps.db, row.id, why);
-    await this.tell(row, `A Telegram message was given up. ${why}`);
+  private async abandon(row: OutgoingRow, why: Told): Promise<void> {
+    await giveUpTelegram(this.deps.db, row.id, why(english));
+    await this.tell(row, (say) => say('link.tgGivenUp', { because: why(say) }));
   }
 
   /** On the screens, once an hour for each chat. */
-  private async tell(row: OutgoingRow, text: string): Promise<void> {
+  private async tell(row: OutgoingRow, text: Told): Promise<void> {
     const key = `telegram-send-${row.address.replace(/\W/g, '_')}-${Math.floor(Date.now() / HOUR)}`;
     await tellScreens(this.deps.db, key, text, true).catch((error: Error) =>
       this.deps.log.error({ reason: error.message }, 'a problem of Telegram could not be told'),
@@ -365,7 +365,7 @@ function simplified(send: TelegramSend, description: string, say: Say): { conten
     };
   // the rest of the answer is still sent
   if (content.kind === 'attachment') {
-    const text = `(A file could not be sent, because Telegram did not take it: ${content.attached.caption || 'no name'})`;
+    const text = say('sent.notTaken', { name: content.attached.caption || say('sent.unnamed') });
     return { content: { kind: 'text', asks: content.asks, text, entities: [] }, chat: send.chat };
   }
   if (content.kind !== 'text') return null;

@@ -1,3 +1,4 @@
+import { english } from '../../../../domain/texts/say.ts';
 import { DAY, HOUR } from '../../../../domain/time.ts';
 import { backoffMs, reactionTo } from '../../../../domain/whatsapp/disconnect.ts';
 import type { WaAccount } from '../../../../store/whatsapp/account.ts';
@@ -91,7 +92,7 @@ async function goesOn(held: HeldAccount, row: WaAccount, ended: Ended, changed: 
   if (reaction.kind === 'stop') return await stopFor(held, row, ended, reaction, changed);
   await reports.tell({
     state: held.auth.paired() ? 'disconnected' : 'initializing',
-    last_error: code === RESTART ? null : reaction.say,
+    last_error: code === RESTART ? null : reaction.say(english),
     last_code: code ?? null,
     connected_at: null,
   });

@@ -1,5 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Sealer } from '../../../../adapters/encryption.ts';
+import { english, type Told } from '../../../../domain/texts/say.ts';
 import type { Db } from '../../../../store/postgres/database.ts';
 import {
   type AccountNews,
@@ -147,7 +148,7 @@ function watchDesiredState(db: Db, account: string, pollMs: number): DesiredStat
 interface Stop {
   state: 'disconnected' | 'error';
   needs: string;
-  say: string;
+  say: Told;
   until: Date | null;
 }
 
@@ -172,9 +173,9 @@ class AccountReports {
     return this.telling;
   }
 
-  alert(what: string, say: string): void {
+  alert(what: string, say: Told): void {
     const { db, account, log } = this.deps;
-    log.warn({ what }, say);
+    log.warn({ what }, say(english));
     void tellElsewhere(db, account, `${what}-${Date.now()}`, say, true).catch((error: Error) =>
       log.warn({ reason: error.message }, 'a notice could not be stored'),
     );
@@ -193,7 +194,7 @@ class AccountReports {
     await this.tell({
       ...NOTHING_TO_SCAN,
       state: stop.state,
-      last_error: stop.say,
+      last_error: stop.say(english),
       last_code: ended.code ?? null,
       // a ban that ends by itself is waited for
       needs: stop.until ? null : stop.needs,
@@ -219,7 +220,7 @@ class AccountReports {
       ...NOTHING_TO_SCAN,
       ...UNLINKED,
       state: 'disconnected',
-      last_error: 'WhatsApp was logged out; run `fetch pair` to link it again.',
+      last_error: english('link.loggedOut'),
       last_code: null,
       needs: 'pairing',
       number_mode: null,

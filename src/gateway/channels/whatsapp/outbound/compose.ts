@@ -123,6 +123,7 @@ function writeText(
   lead: string[],
   closing: string[],
 ): { parts: Part[]; counters: Counters } {
+  const say = sayIn(writing.row.language);
   const { markdown, attached } = takeAttachments(body);
   const before = lead.map((line) => `${line}\n\n`).join('');
   const files: Part[] = attached.map((each) => ({ kind: 'attachment', attached: each, asks: false }));
@@ -131,7 +132,7 @@ function writeText(
   if (!writing.noFiles && asFile(markdown, writing.textLimit * MOST_MESSAGES)) {
     // only the beginning is formatted, because formatting megabytes would block the process
     const { parts, counters } = formatReply(markdown.slice(0, CAPTION * 3).toWellFormed(), CAPTION);
-    const note = sayIn(writing.row.language)('long.file');
+    const note = say('long.file');
     const caption = [`${before}${(parts[0] ?? '').trimEnd()} …`, note, ...closing].join('\n\n');
     const file: Part = {
       kind: 'file',
@@ -156,5 +157,5 @@ function writeText(
     if (joined.length <= writing.textLimit) texts[texts.length - 1] = joined;
     else texts.push(end);
   }
-  return { parts: [...texts.map((each) => text(each === '' ? '(an empty message)' : each)), ...files], counters };
+  return { parts: [...texts.map((each) => text(each === '' ? say('sent.empty') : each)), ...files], counters };
 }

@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import { setTimeout as pause } from 'node:timers/promises';
+import { sayIn } from '../../../../domain/texts/say.ts';
 import { MINUTE } from '../../../../domain/time.ts';
 import { canonicalUser } from '../../../../domain/whatsapp/identity.ts';
 import { dropOutgoing } from '../../../../store/chats/messages/outbox.ts';
@@ -77,7 +78,7 @@ export class PartMaker {
     };
     const jid = await replyJid(db, account, row.address);
     if (jid === null) {
-      await abandon(this.deps, row.id, 'the number of this chat belongs to somebody else now.');
+      await abandon(this.deps, row.id, (say) => say('because.otherNumber'));
       return null;
     }
     const called = config.FETCH_ASSISTANT_NAME;
@@ -137,7 +138,8 @@ export class PartMaker {
     this.failures.set(row.id, count);
     if (live.closed.aborted || count < MOST_ATTEMPTS) throw error;
     this.failures.delete(row.id);
-    await abandon(this.deps, row.id, `it could not be made in ${count} attempts: ${withoutSecrets(error.message)}`);
+    const words = withoutSecrets(error.message);
+    await abandon(this.deps, row.id, (say) => say('because.notMade', { count, words }));
   }
 
   private async sendable(part: Part, row: OutgoingRow, noFiles: boolean): Promise<Sendable> {
@@ -145,7 +147,7 @@ export class PartMaker {
     if (part.kind === 'file') return { ...part, kind: 'media', as: 'document' };
     const { id, caption } = part.attached;
     const file = row.threadId && !noFiles ? await sendableAttachment(this.deps.db, id, row.threadId) : undefined;
-    if (!file) return { kind: 'text', text: `(a file could not be sent: ${caption || id})` };
+    if (!file) return { kind: 'text', text: sayIn(row.language)('sent.notSent', { name: caption || id }) };
     return { kind: 'media', as: file.kind, data: file.data, mime: file.mime, name: file.name ?? 'file', caption };
   }
 

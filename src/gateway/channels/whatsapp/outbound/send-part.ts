@@ -1,4 +1,5 @@
 import type { GroupMetadata, proto } from '@whiskeysockets/baileys';
+import { english, type Told } from '../../../../domain/texts/say.ts';
 import { DAY, HOUR, MINUTE } from '../../../../domain/time.ts';
 import { canonicalUser, isGroup } from '../../../../domain/whatsapp/identity.ts';
 import { chatPause, pauseChat, pauseSends, sendPause } from '../../../../store/whatsapp/pause.ts';
@@ -84,7 +85,8 @@ export class PartSender {
       const reason = withoutSecrets((error as Error).message);
       if (attempt.count < MOST_FAILURES)
         throw new ChannelAway(`A message could not be sent: ${reason}`, 1000 * attempt.count);
-      await abandon(this.deps, send.outboxId, `a message could not be sent in ${attempt.count} attempts: ${reason}`);
+      const { count } = attempt;
+      await abandon(this.deps, send.outboxId, (say) => say('because.notSent', { count, words: reason }));
       return false;
     }
     switch (answer.kind) {
@@ -172,7 +174,7 @@ export class PartSender {
         'WhatsApp did not acknowledge a message in time; it is sent again under the same id.',
         1000,
       );
-    await abandon(this.deps, send.outboxId, `a message was not acknowledged in ${count} attempts`);
+    await abandon(this.deps, send.outboxId, (say) => say('because.unacknowledged', { count }));
     return false;
   }
 
@@ -187,15 +189,15 @@ export class PartSender {
     if (refusal.kind === 'later') {
       if (refusal.pauseMs) await this.pauseAll(code, refusal.say, refusal.pauseMs);
       if (refusal.chatPauseMs) await this.pauseOne(send.jid, code, refusal.say, refusal.chatPauseMs);
-      throw new ChannelAway(refusal.say, refusal.afterMs);
+      throw new ChannelAway(refusal.say(english), refusal.afterMs);
     }
     if (refusal.chatPauseMs) await this.pauseOne(send.jid, code, refusal.say, refusal.chatPauseMs);
     await abandon(this.deps, send.outboxId, refusal.say, !refusal.chatPauseMs);
     return false;
   }
 
-  private async pauseAll(code: string, why: string, ms: number): Promise<void> {
-    await pauseSends(this.deps.db, this.deps.account, { until: new Date(Date.now() + ms), why });
+  private async pauseAll(code: string, why: Told, ms: number): Promise<void> {
+    await pauseSends(this.deps.db, this.deps.account, { until: new Date(Date.now() + ms), why: why(english) });
     await tell(this.deps, `${code}-${thisHour()}`, why, ms >= HOUR);
   }
 
@@ -203,12 +205,12 @@ export class PartSender {
    * Pauses only this chat, so that one person's refusal silences nobody else. When several chats refuse an account that
    * they do not know (463), pauses everything.
    */
-  private async pauseOne(jid: string, code: string, why: string, ms: number): Promise<void> {
+  private async pauseOne(jid: string, code: string, why: Told, ms: number): Promise<void> {
     const { db, account } = this.deps;
-    const chats = await pauseChat(db, account, jid, { until: new Date(Date.now() + ms), why, code });
+    const chats = await pauseChat(db, account, jid, { until: new Date(Date.now() + ms), why: why(english), code });
     const since = code === '463' ? thisHour() : Math.floor(Date.now() / DAY);
     if (code !== '463' || chats < REFUSED_CHATS) return await tell(this.deps, `${code}-${jid}-${since}`, why, true);
-    const all = `WhatsApp refused messages to ${chats} chats within an hour (${code}). Everything waits for an hour; look into WhatsApp on the phone.`;
+    const all: Told = (say) => say('link.manyChats', { count: chats, code });
     await this.pauseAll(`${code}-all`, all, ms);
   }
 }
@@ -221,9 +223,9 @@ type Refusal =
   /** the recipient's device list is outdated: fetch it and send the same message again */
   | { kind: 'devices' }
   /** the same message later; before it, nothing else with `pauseMs`, and nothing else to this chat with `chatPauseMs` */
-  | { kind: 'later'; afterMs: number; pauseMs?: number; chatPauseMs?: number; say: string }
+  | { kind: 'later'; afterMs: number; pauseMs?: number; chatPauseMs?: number; say: Told }
   /** this message will not be sent; with `chatPauseMs`, nothing else to this chat for so long */
-  | { kind: 'failed'; chatPauseMs?: number; say: string };
+  | { kind: 'failed'; chatPauseMs?: number; say: Told };
 
 /**
  * The reaction to the `error` of a message's ack, at this attempt (1 is the first). Repeating a 463 counts as another
@@ -235,7 +237,7 @@ export function refusalOf(code: string, attempt: number): Refusal {
       return {
         kind: 'failed',
         chatPauseMs: CHAT_PAUSE_MS,
-        say: 'WhatsApp refused a message (463): it restricts this account from writing to somebody it does not know well. Messages to this chat wait for an hour; look into WhatsApp on the phone.',
+        say: (say) => say('link.stranger'),
       };
     case '402':
     case '403':
@@ -245,23 +247,21 @@ export function refusalOf(code: string, attempt: number): Refusal {
         afterMs: CHECK_MS,
         // a chat may refuse for a moment, or until somebody changes it; what concerns the account ends the connection
         chatPauseMs: Math.min(CHAT_PAUSE_MS, MINUTE * 4 ** (attempt - 1)),
-        say: `WhatsApp refused a message (${code}): this account may not write there at the moment. Messages to this chat wait and are tried again; other chats go on.`,
+        say: (say) => say('link.notThere', { code }),
       };
     case '429':
       return {
         kind: 'later',
         afterMs: 5 * MINUTE,
         pauseMs: 5 * MINUTE,
-        say: 'WhatsApp asks to slow down (429). Messages wait for five minutes.',
+        say: (say) => say('link.slower'),
       };
     case '479':
-      return attempt < 3
-        ? { kind: 'devices' }
-        : { kind: 'failed', say: 'WhatsApp refused a message as malformed (479), also with a fresh list of devices.' };
+      return attempt < 3 ? { kind: 'devices' } : { kind: 'failed', say: (say) => say('link.malformed') };
     default:
       return attempt < 4
-        ? { kind: 'later', afterMs: 5_000 * attempt, say: `WhatsApp refused a message (${code}).` }
-        : { kind: 'failed', say: `WhatsApp refused a message ${attempt} times (${code}).` };
+        ? { kind: 'later', afterMs: 5_000 * attempt, say: (say) => say('link.refusedOne', { code }) }
+        : { kind: 'failed', say: (say) => say('link.refusedOften', { count: attempt, code }) };
   }
 }
 

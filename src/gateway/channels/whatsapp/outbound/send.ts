@@ -59,7 +59,7 @@ function pacerOf(deps: SenderDeps): Pacer {
   const { WHATSAPP_PACE_MS: paceMs, WHATSAPP_PER_MINUTE: perMinute, WHATSAPP_PER_DAY: perDay } = config;
   const onDayFull = () => {
     const day = Math.floor(Date.now() / DAY);
-    void tell(deps, `day-${day}`, `${perDay} WhatsApp messages were sent in a day (WHATSAPP_PER_DAY). More wait.`);
+    void tell(deps, `day-${day}`, (say) => say('link.dayFull', { count: perDay }));
   };
   return createPacer({ paceMs, perMinute, perDay }, (since) => sentSince(db, account, since), { onDayFull });
 }

@@ -333,7 +333,8 @@ describe('the lease', () => {
 
 describe('notices about WhatsApp', () => {
   const db = () => database.store.db;
-  const tell = (key: string, needsPerson: boolean) => tellElsewhere(db(), account, key, `about ${key}`, needsPerson);
+  const tell = (key: string, needsPerson: boolean) =>
+    tellElsewhere(db(), account, key, () => `about ${key}`, needsPerson);
   const thread = (channel: 'api' | 'console', fields: { archived?: boolean } = {}) => {
     const as = {
       model: 'auto',

@@ -3,6 +3,8 @@ import { describe, expect, it } from 'vitest';
 import { afterAbsence, firstPart, joinTexts, partLimits, ready } from '../../../../../src/domain/chat/burst.ts';
 import { type Addressing, addressed, triggerProblem, withoutTrigger } from '../../../../../src/domain/chat/trigger.ts';
 import { reactionAnswer } from '../../../../../src/domain/consent/reactions.ts';
+import { sayWhole } from '../../../../../src/domain/texts/again.ts';
+import { english, sayIn } from '../../../../../src/domain/texts/say.ts';
 import { backoffMs, type Close, reactionTo } from '../../../../../src/domain/whatsapp/disconnect.ts';
 import {
   canonicalUser,
@@ -86,17 +88,19 @@ describe('the reaction to a disconnect code', () => {
   ])('%s', (_, closed, expected) => {
     const { say, ...reaction } = reactionTo(closed);
     expect(reaction).toEqual(expected);
-    expect(say).toMatch(/^[A-Z].*\.$/);
+    expect(say(english)).toMatch(/^[A-Z].*\.$/);
+    expect(say(sayIn('de'))).toMatch(/^[A-Z].*[.)]$/);
+    expect(sayWhole(say(english), 'link.', sayIn('de'))).toBe(say(sayIn('de')));
   });
 
   it('says after five bad sessions in a row what a person can do', () => {
-    expect(reactionTo(close(500, { consecutive: 5 })).say).toContain('fetch pair');
-    expect(reactionTo(close(500, { consecutive: 4 })).say).not.toContain('fetch pair');
+    expect(reactionTo(close(500, { consecutive: 5 })).say(english)).toContain('fetch pair');
+    expect(reactionTo(close(500, { consecutive: 4 })).say(english)).not.toContain('fetch pair');
   });
 
   it('a pairing that fails says which way it failed, and what to do', () => {
     const unpaired = (code: number | undefined, more: Partial<Close> = {}) =>
-      reactionTo({ ...close(code!), paired: false, ...more }).say;
+      reactionTo({ ...close(code!), paired: false, ...more }).say(english);
     const says = [
       [unpaired(408, { unscanned: true }), /not scanned .* in time; `fetch pair` shows a new one/],
       [unpaired(408), /did not answer in time: .*`fetch pair` tries again/],
