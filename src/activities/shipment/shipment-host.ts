@@ -4,8 +4,8 @@ import { hasStatus } from '../../adapters/github/errors.ts';
 import type { Offered, Rebased, Refused, ShipmentHostActivities } from '../../contracts/shipment.ts';
 import { MOVED_ON } from '../../domain/shipping/next.ts';
 import { commentMark, pushEvidence, replyText } from '../../domain/shipping/texts.ts';
-import { derivedId } from '../../store/chats/ids.ts';
 import { english } from '../../domain/texts/say.ts';
+import { derivedId } from '../../store/chats/ids.ts';
 import { askOfShipment, tellOfShipment } from '../../store/kennel/questions/shipment-questions.ts';
 import {
   ownBranch,

@@ -7,8 +7,8 @@ import { environment } from '../../../kennel/workspace/environment/find.ts';
 import { profile } from '../../../kennel/workspace/project/profile.ts';
 import { Environments } from '../../../src/adapters/kennel/environment/environments.ts';
 import { checkedEnvironment } from '../../../src/adapters/kennel/environment/found.ts';
-import { holds } from '../../support/property.ts';
 import { english, type Say, sayIn } from '../../../src/domain/texts/say.ts';
+import { holds } from '../../support/property.ts';
 
 const made: string[] = [];
 afterEach(() => {

@@ -70,7 +70,7 @@ export interface DialogueMessage {
   content: string;
   call_ids: string[];
   /** what came with a message of the person */
-  attachment_ids?: string[];
+  attachment_ids?: readonly string[];
   /** people other than the owner whose text is in the content */
   sources?: readonly Source[];
   /** the part of the content that the person wrote, when it is not all of it */
