@@ -22,6 +22,13 @@ const MAIN_PATHS = [
   'tests/integration/tasks/{api-tasks,coding-task,questions}.test.ts',
   'tests/integration/workspaces/{checkpoint,direct-edits}.test.ts',
 ];
+/** Files of these parts that use one instance together (`tests/support/shared-app.ts`). */
+const SHARING = [
+  'tests/conformance/stdio.test.ts',
+  'tests/integration/gateway/intake/{approval-words,commands,conversation,languages}.test.ts',
+  'tests/integration/store/long-thread.test.ts',
+  'tests/integration/turns/{families,loops,memory,preferences,taint-turn,tool-access,workspace-context}.test.ts',
+];
 /** Files of minutes. */
 const LONG = [
   'tests/integration/gateway/intake/{drain,long-waits,reconcile-many}.test.ts',
@@ -53,7 +60,7 @@ const project = (
 });
 
 /**
- * `npm test` runs the first three projects, `npm run test-system` the next five, and the rest have commands of their own
+ * `npm test` runs the first four projects, `npm run test-system` the next five, and the rest have commands of their own
  * (package.json).
  */
 export default defineConfig({
@@ -77,9 +84,11 @@ export default defineConfig({
           `tests/integration/{${PARTS.join(',')}}/**/*.test.ts`,
           ...MAIN_PATHS,
         ],
-        exclude: [...LONG, FULL_DISK],
+        exclude: [...LONG, ...SHARING, FULL_DISK],
         maxWorkers: SERVERS_AT_ONCE,
       }),
+      // the process of a file stays for the next one, and its instance with it
+      project('shared', { include: SHARING, isolate: false, maxWorkers: SERVERS_AT_ONCE }, 'servers'),
       // together with `servers` where both run: the last file of the one does not hold up the other
       project(
         'system',
