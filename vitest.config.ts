@@ -29,6 +29,16 @@ const SHARING = [
   'tests/integration/store/long-thread.test.ts',
   'tests/integration/turns/{families,loops,memory,preferences,taint-turn,tool-access,workspace-context}.test.ts',
 ];
+/** Short files that bring what they need into their own process: most of their work is the start of that process. */
+const IN_PROCESS = [
+  'tests/conformance/{config-reload,contract,docs,events,host,http,idempotency,openapi}.test.ts',
+  'tests/conformance/{recordings,register,security,sessions,status,tools}.test.ts',
+  'tests/conformance/models/!(real-servers).test.ts',
+  'tests/integration/api/!(owner-live).test.ts',
+  'tests/integration/gateway/intake/blocked-thread.test.ts',
+  'tests/integration/store/{audit,copies,memories,receipts,steps,store,thread-summaries,traces}.test.ts',
+  'tests/integration/store/usage-report.test.ts',
+];
 /** Files of minutes. */
 const LONG = [
   'tests/integration/gateway/intake/{drain,long-waits,reconcile-many}.test.ts',
@@ -60,7 +70,7 @@ const project = (
 });
 
 /**
- * `npm test` runs the first four projects, `npm run test-system` the next five, and the rest have commands of their own
+ * `npm test` runs the first five projects, `npm run test-system` the next five, and the rest have commands of their own
  * (package.json).
  */
 export default defineConfig({
@@ -84,10 +94,12 @@ export default defineConfig({
           `tests/integration/{${PARTS.join(',')}}/**/*.test.ts`,
           ...MAIN_PATHS,
         ],
-        exclude: [...LONG, ...SHARING, FULL_DISK],
+        exclude: [...LONG, ...SHARING, ...IN_PROCESS, FULL_DISK],
         maxWorkers: SERVERS_AT_ONCE,
       }),
-      // the process of a file stays for the next one, and its instance with it
+      // the process of a file stays for the next one
+      project('in-process', { include: IN_PROCESS, isolate: false, maxWorkers: SERVERS_AT_ONCE }, 'servers'),
+      // and its instance with it
       project('shared', { include: SHARING, isolate: false, maxWorkers: SERVERS_AT_ONCE }, 'servers'),
       // together with `servers` where both run: the last file of the one does not hold up the other
       project(
