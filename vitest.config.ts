@@ -27,7 +27,7 @@ const SHARING = [
   'tests/conformance/stdio.test.ts',
   'tests/integration/gateway/intake/{approval-words,commands,conversation,languages}.test.ts',
   'tests/integration/store/long-thread.test.ts',
-  'tests/integration/turns/{families,loops,memory,preferences,taint-turn,tool-access,workspace-context}.test.ts',
+  'tests/integration/turns/{families,loops,memory,preferences,taint-turn,workspace-context}.test.ts',
 ];
 /** Short files that bring what they need into their own process: most of their work is the start of that process. */
 const IN_PROCESS = [

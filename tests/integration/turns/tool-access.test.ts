@@ -1,13 +1,14 @@
-import { describe, expect, it } from 'vitest';
-import { type SharedApp, useSharedApp } from '../../support/shared-app.ts';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { startTestApp, type TestApp } from '../../support/app.ts';
 import { until } from '../../support/until.ts';
 
 /** What a thread and a turn leave open to tools, as the real model path heeds it. */
 
-let app: SharedApp;
-useSharedApp((shared) => {
-  app = shared;
-}, 'autonomous');
+let app: TestApp;
+beforeAll(async () => {
+  app = await startTestApp({ FETCH_AUTONOMY: 'autonomous' });
+});
+afterAll(() => app?.close());
 
 const SHELL = [{ call: [['shell_run', { command: 'id' }]] }, { say: 'Tool said: $LAST' }];
 const WRITE = [{ call: [['file_write', { path: 'a.txt', content: 'a' }]] }, { say: 'Tool said: $LAST' }];
