@@ -22,6 +22,23 @@ const MAIN_PATHS = [
   'tests/integration/tasks/{api-tasks,coding-task,questions}.test.ts',
   'tests/integration/workspaces/{checkpoint,direct-edits}.test.ts',
 ];
+/** Files of these parts that use one instance together (`tests/support/shared-app.ts`). */
+const SHARING = [
+  'tests/conformance/stdio.test.ts',
+  'tests/integration/gateway/intake/{approval-words,commands,conversation,languages}.test.ts',
+  'tests/integration/store/long-thread.test.ts',
+  'tests/integration/turns/{families,loops,memory,preferences,taint-turn,workspace-context}.test.ts',
+];
+/** Short files that bring what they need into their own process: most of their work is the start of that process. */
+const IN_PROCESS = [
+  'tests/conformance/{config-reload,contract,docs,events,host,http,idempotency,openapi}.test.ts',
+  'tests/conformance/{recordings,register,security,sessions,status,tools}.test.ts',
+  'tests/conformance/models/!(real-servers).test.ts',
+  'tests/integration/api/!(owner-live).test.ts',
+  'tests/integration/gateway/intake/blocked-thread.test.ts',
+  'tests/integration/store/{audit,copies,memories,receipts,steps,store,thread-summaries,traces}.test.ts',
+  'tests/integration/store/usage-report.test.ts',
+];
 /** Files of minutes. */
 const LONG = [
   'tests/integration/gateway/intake/{drain,long-waits,reconcile-many}.test.ts',
@@ -53,7 +70,7 @@ const project = (
 });
 
 /**
- * `npm test` runs the first three projects, `npm run test-system` the next five, and the rest have commands of their own
+ * `npm test` runs the first five projects, `npm run test-system` the next five, and the rest have commands of their own
  * (package.json).
  */
 export default defineConfig({
@@ -77,9 +94,13 @@ export default defineConfig({
           `tests/integration/{${PARTS.join(',')}}/**/*.test.ts`,
           ...MAIN_PATHS,
         ],
-        exclude: [...LONG, FULL_DISK],
+        exclude: [...LONG, ...SHARING, ...IN_PROCESS, FULL_DISK],
         maxWorkers: SERVERS_AT_ONCE,
       }),
+      // the process of a file stays for the next one
+      project('in-process', { include: IN_PROCESS, isolate: false, maxWorkers: SERVERS_AT_ONCE }, 'servers'),
+      // and its instance with it
+      project('shared', { include: SHARING, isolate: false, maxWorkers: SERVERS_AT_ONCE }, 'servers'),
       // together with `servers` where both run: the last file of the one does not hold up the other
       project(
         'system',

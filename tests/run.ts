@@ -119,7 +119,7 @@ async function testServers(): Promise<void> {
   const compose = parts.system && isRoot ? testCompose() : undefined;
   await tests(
     'Parts on real Temporal, PostgreSQL and Docker',
-    projects(...(parts.main ? ['servers'] : []), ...(parts.system ? ['system'] : [])),
+    projects(...(parts.main ? ['servers', 'in-process', 'shared'] : []), ...(parts.system ? ['system'] : [])),
   );
   await compose;
 }
@@ -159,7 +159,7 @@ if (only.length > 0) {
   const isPath = only.some((each) => existsSync(join(root, each)));
   const wanted = has('--system')
     ? ['system', 'builds', 'alone', 'compose', 'chaos']
-    : ['unit', 'unit-isolated', 'servers', 'system', 'builds', 'alone', 'chaos'];
+    : ['unit', 'unit-isolated', 'servers', 'in-process', 'shared', 'system', 'builds', 'alone', 'chaos'];
   await tests('Chosen tests', [...only, ...(isPath ? [] : projects(...wanted))]);
 } else {
   const building = waitForImages();

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
-import { afterAll, beforeAll, expect, it } from 'vitest';
-import { startTestApp, type TestApp } from '../support/app.ts';
+import { expect, it } from 'vitest';
 import { spawnFor } from '../support/editor.ts';
+import { type SharedApp, useSharedApp } from '../support/shared-app.ts';
 import { until } from '../support/until.ts';
 import { shapeOf } from './skeleton.ts';
 
@@ -26,11 +26,10 @@ const DIFFERENT: Array<{ line: RegExp; error: unknown }> = [
   { line: /fail/, error: { code: -32603, message: expect.stringContaining('401') } },
 ];
 
-let app: TestApp;
-beforeAll(async () => {
-  app = await startTestApp();
+let app: SharedApp;
+useSharedApp((shared) => {
+  app = shared;
 });
-afterAll(() => app?.close());
 
 const { exchange, rc } = JSON.parse(readFileSync(new URL('golden/stdio.jsonl', import.meta.url), 'utf8')) as Recorded;
 

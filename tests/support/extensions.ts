@@ -4,7 +4,7 @@ import { until } from './until.ts';
 /** What a person says about what they brought along, in a chat of an instance. */
 
 /** What a command is answered with. */
-export async function told(app: TestApp, thread: string, text: string): Promise<string> {
+export async function told(app: Pick<TestApp, 'say' | 'detail'>, thread: string, text: string): Promise<string> {
   await app.say(thread, text);
   return await until(`an answer to ${text}`, async () => {
     const { items } = await app.detail(thread);

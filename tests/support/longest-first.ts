@@ -12,7 +12,11 @@ export default class LongestFirst extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
     const kept = JSON.parse(readFileSync(DURATIONS, 'utf8')) as Record<string, number>;
     const seconds = ({ moduleId }: TestSpecification): number => expected(kept, relative(ROOT, moduleId));
+    // a process ends, and what its files share, when the next file is of another project
+    const shared = ({ project }: TestSpecification): string => (project.config.isolate ? '' : project.name);
     const group = ({ project }: TestSpecification): number => project.config.sequence.groupOrder;
-    return (await super.sort(files)).sort((a, b) => group(a) - group(b) || seconds(b) - seconds(a));
+    return (await super.sort(files)).sort(
+      (a, b) => group(a) - group(b) || shared(a).localeCompare(shared(b)) || seconds(b) - seconds(a),
+    );
   }
 }

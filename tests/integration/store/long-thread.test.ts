@@ -1,15 +1,15 @@
 import { sql } from 'kysely';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { type Detail, startTestApp, type TestApp } from '../../support/app.ts';
+import { describe, expect, it } from 'vitest';
+import type { Detail } from '../../support/app.ts';
+import { type SharedApp, useSharedApp } from '../../support/shared-app.ts';
 import { until } from '../../support/until.ts';
 
 const TURNS = 5_000;
 
-let app: TestApp;
-beforeAll(async () => {
-  app = await startTestApp();
+let app: SharedApp;
+useSharedApp((shared) => {
+  app = shared;
 });
-afterAll(() => app?.close());
 
 describe('a thread of thousands of turns', () => {
   it('is given to a terminal by its end, with the turn that runs and the question that waits, in a few kilobytes', async () => {

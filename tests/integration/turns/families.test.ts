@@ -1,15 +1,15 @@
 import { sql } from 'kysely';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { script, startTestApp, type TestApp } from '../../support/app.ts';
+import { describe, expect, it } from 'vitest';
+import { script } from '../../support/app.ts';
 import { told } from '../../support/extensions.ts';
+import { type SharedApp, useSharedApp } from '../../support/shared-app.ts';
 
 /** Which tools the model of a chat is offered, from its first request on. */
 
-let app: TestApp;
-beforeAll(async () => {
-  app = await startTestApp({ FETCH_AUTONOMY: 'autonomous' });
-}, 120_000);
-afterAll(() => app?.close());
+let app: SharedApp;
+useSharedApp((shared) => {
+  app = shared;
+}, 'autonomous');
 
 /** The tools of each request of a turn, in order. */
 async function offered(thread: string, steps: unknown[] | string): Promise<string[][]> {

@@ -1,17 +1,16 @@
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { afterAll, beforeAll, expect, it } from 'vitest';
-import { startTestApp, type TestApp } from '../../support/app.ts';
+import { expect, it } from 'vitest';
+import { type SharedApp, useSharedApp } from '../../support/shared-app.ts';
 
-let app: TestApp;
+let app: SharedApp;
 /** requests of the model so far, as it got them */
 // biome-ignore lint/suspicious/noExplicitAny: a test looks into any part of a request
 let asked: any[] = [];
-beforeAll(async () => {
-  app = await startTestApp();
+useSharedApp((shared) => {
+  app = shared;
   app.model.hear((body) => asked.push(JSON.parse(body)));
 });
-afterAll(() => app?.close());
 
 type Call = [name: string, args: object];
 

@@ -1,19 +1,18 @@
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
-import { afterAll, beforeAll, expect, it } from 'vitest';
+import { expect, it } from 'vitest';
 import { childEnvironment } from '../../../src/config.ts';
-import { startTestApp, type TestApp } from '../../support/app.ts';
+import { type SharedApp, useSharedApp } from '../../support/shared-app.ts';
 import { until } from '../../support/until.ts';
 
 /** What is remembered in one conversation is known in the next, and text of others stays marked as such. */
 
-let app: TestApp;
+let app: SharedApp;
 let bodies: string[] = [];
-beforeAll(async () => {
-  app = await startTestApp();
+useSharedApp((shared) => {
+  app = shared;
   app.model.hear((body) => bodies.push(body));
 });
-afterAll(() => app?.close());
 
 async function called(
   thread: string,

@@ -1,16 +1,15 @@
-import { afterAll, beforeAll, expect, it } from 'vitest';
-import { startTestApp, type TestApp } from '../../support/app.ts';
+import { expect, it } from 'vitest';
+import { type SharedApp, useSharedApp } from '../../support/shared-app.ts';
 import { until } from '../../support/until.ts';
 
 /** What a person prefers is set by talking, through one tool, and holds from the next step on. */
 
-let app: TestApp;
+let app: SharedApp;
 let bodies: string[] = [];
-beforeAll(async () => {
-  app = await startTestApp();
+useSharedApp((shared) => {
+  app = shared;
   app.model.hear((body) => bodies.push(body));
 });
-afterAll(() => app?.close());
 
 const prefer = (thread: string, args: Record<string, unknown>) =>
   app.turn(thread, [{ call: [['preferences', args]] }, { say: 'done' }]);

@@ -1,16 +1,17 @@
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { afterAll, beforeAll, expect, it } from 'vitest';
-import { script, startTestApp, type TestApp } from '../../support/app.ts';
+import { afterAll, expect, it } from 'vitest';
+import { script } from '../../support/app.ts';
+import { type SharedApp, useSharedApp } from '../../support/shared-app.ts';
 import { until } from '../../support/until.ts';
 
 /** A whole instance whose model obeys a page, and a server of the one who wrote the page. */
 
-let app: TestApp;
+let app: SharedApp;
 let pages: Server;
 let base = '';
 const asked: string[] = [];
-beforeAll(async () => {
+useSharedApp(async (shared) => {
   pages = createServer((request, response) => {
     asked.push(request.url!);
     response.setHeader('content-type', 'text/html');
@@ -18,10 +19,9 @@ beforeAll(async () => {
   });
   await new Promise<void>((resolve) => pages.listen(0, '127.0.0.1', resolve));
   base = `http://127.0.0.1:${(pages.address() as AddressInfo).port}`;
-  app = await startTestApp({ FETCH_AUTONOMY: 'autonomous' });
-}, 120_000);
+  app = shared;
+}, 'autonomous');
 afterAll(async () => {
-  await app?.close();
   pages?.close();
 });
 

@@ -1,16 +1,15 @@
-import { afterAll, beforeAll, expect, it } from 'vitest';
+import { expect, it } from 'vitest';
 import { saveMap } from '../../../src/store/kennel/workspaces/repository-maps.ts';
 import { saveWorkspace, selectWorkspace } from '../../../src/store/kennel/workspaces/workspaces.ts';
 import { recordNotice } from '../../../src/store/turns/complete-turn.ts';
-import { startTestApp, type TestApp } from '../../support/app.ts';
+import { type SharedApp, useSharedApp } from '../../support/shared-app.ts';
 
-let app: TestApp;
+let app: SharedApp;
 let bodies: string[] = [];
-beforeAll(async () => {
-  app = await startTestApp();
+useSharedApp((shared) => {
+  app = shared;
   app.model.hear((body) => bodies.push(body));
 });
-afterAll(() => app?.close());
 
 // a host without a kennel: one would look at the workspace again, and find no folder
 const HOST = 'far';

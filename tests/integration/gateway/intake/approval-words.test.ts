@@ -1,12 +1,11 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { startTestApp, type TestApp } from '../../../support/app.ts';
+import { describe, expect, it } from 'vitest';
+import { type SharedApp, useSharedApp } from '../../../support/shared-app.ts';
 import { until } from '../../../support/until.ts';
 
-let app: TestApp;
-beforeAll(async () => {
-  app = await startTestApp({ FETCH_AUTONOMY: 'supervised' });
-});
-afterAll(() => app?.close());
+let app: SharedApp;
+useSharedApp((shared) => {
+  app = shared;
+}, 'supervised');
 
 const create = (name: string) => ['workflow_create', { name, steps: ['workflow_list'] }];
 const approval = (thread: string) =>

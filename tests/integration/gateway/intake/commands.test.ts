@@ -1,22 +1,21 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { tokensText } from '../../../../src/domain/model/price-book.ts';
 import { insertTask, setTaskState } from '../../../../src/store/kennel/tasks/tasks.ts';
 import { activeWorkspace, recordWorkspaces } from '../../../../src/store/kennel/workspaces/workspaces.ts';
-import { startTestApp, type TestApp } from '../../../support/app.ts';
+import { type SharedApp, useSharedApp } from '../../../support/shared-app.ts';
 import { until } from '../../../support/until.ts';
 
 /** What can be said without a model, over HTTP. */
 
-let app: TestApp;
-beforeAll(async () => {
+let app: SharedApp;
+useSharedApp(async (shared) => {
   // no host lists its workspaces here, so those of the tests stay
-  app = await startTestApp({ FETCH_TIME_ZONE: 'Europe/Berlin' });
+  app = shared;
   await recordWorkspaces(app.store.db, 'elsewhere', [
     { name: 'shop', path: '/w/shop' },
     { name: 'Notes', path: '/w/Notes' },
   ]);
 });
-afterAll(() => app?.close());
 
 /** The reply to words that need no model. */
 async function told(thread: string, text: string): Promise<string> {

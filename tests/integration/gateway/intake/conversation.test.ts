@@ -1,12 +1,11 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { startTestApp, type TestApp } from '../../../support/app.ts';
+import { describe, expect, it } from 'vitest';
+import { type SharedApp, useSharedApp } from '../../../support/shared-app.ts';
 import { until } from '../../../support/until.ts';
 
-let app: TestApp;
-beforeAll(async () => {
-  app = await startTestApp();
+let app: SharedApp;
+useSharedApp((shared) => {
+  app = shared;
 });
-afterAll(() => app?.close());
 
 const names = async (thread: string): Promise<string[]> => (await app.events(thread)).map((event) => event.event);
 const answerOf = async (thread: string, turn: string): Promise<string | undefined> =>

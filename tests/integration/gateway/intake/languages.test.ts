@@ -1,14 +1,13 @@
-import { afterAll, beforeAll, expect, it } from 'vitest';
-import { startTestApp, type TestApp } from '../../../support/app.ts';
+import { expect, it } from 'vitest';
+import { type SharedApp, useSharedApp } from '../../../support/shared-app.ts';
 import { until } from '../../../support/until.ts';
 
 /** Our own texts follow the language that a person writes, or has asked for. */
 
-let app: TestApp;
-beforeAll(async () => {
-  app = await startTestApp();
+let app: SharedApp;
+useSharedApp((shared) => {
+  app = shared;
 });
-afterAll(() => app?.close());
 
 async function told(thread: string, text: string): Promise<string> {
   expect((await app.say(thread, text)).kind, text).toBe('reply');
