@@ -75,7 +75,9 @@ const branchesOf = (shipment: Shipment) => ({
   url: shipment.clone_url,
 });
 
-const NO_TOKEN: Refused = { problem: 'No GitHub token is configured: set GH_TOKEN.' };
+const NO_TOKEN: Refused = {
+  problem: 'There is no GitHub token. Put one in on my page, under Settings, All settings.',
+};
 
 async function open(deps: KennelDeps, shipment: Shipment): Promise<{ head: string } | Refused> {
   const { db, config } = deps;

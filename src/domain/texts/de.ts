@@ -756,10 +756,10 @@ export const de: Translation = {
   'did.previewNone': 'Die App in {workspace} hört noch auf keinem Port, oder dieser Rechner ist in keinem Netz.',
   'did.preview': 'öffnet die App in {workspace} auf einem Gerät in deinem Netz, einmal.',
   'did.previewEnds': 'Das endet nach einer Stunde und ist nicht verschlüsselt.',
-  'did.noToken': 'Es ist kein GitHub-Token eingerichtet, also lässt sich auf GitHub nichts ändern.',
+  'did.noToken': 'Es gibt noch kein GitHub-Token, also lässt sich auf GitHub nichts ändern.',
   'did.makeToken':
-    'Mach ein Token, das Repositorys anlegen und schreiben darf (https://github.com/settings/tokens), und trag es als GH_TOKEN ein.',
-  'did.commitOnly': 'git commit committet, ohne zu pushen.',
+    'Mach eines, das Repositorys anlegen und schreiben darf (https://github.com/settings/tokens), und trag es auf meiner Seite unter Settings, All settings ein.',
+  'did.commitOnly': 'Ein Commit braucht keines.',
   'did.shipOwner': 'Nur der Besitzer kann einen Pull Request verlangen.',
   'did.shipNone': 'Es wird kein Pull Request beobachtet.',
   'did.shipNoneHere': 'In diesem Chat wird kein Pull Request beobachtet.',

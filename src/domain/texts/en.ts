@@ -743,10 +743,10 @@ export const en = {
   'did.previewNone': 'The app in {workspace} listens on no port yet, or this machine is in no network.',
   'did.preview': 'opens the app in {workspace} on one device in your network, once.',
   'did.previewEnds': 'It closes after an hour, and is not encrypted.',
-  'did.noToken': 'No GitHub token is configured, so nothing can be changed on GitHub.',
+  'did.noToken': 'There is no GitHub token yet, so nothing can be changed on GitHub.',
   'did.makeToken':
-    'Make a token that may create and write repositories (https://github.com/settings/tokens), set GH_TOKEN to it.',
-  'did.commitOnly': 'git commit commits without pushing.',
+    'Make one that may create and write repositories (https://github.com/settings/tokens), and put it in on my page, under Settings, All settings.',
+  'did.commitOnly': 'A commit needs none.',
   'did.shipOwner': 'Only the owner can ship a project.',
   'did.shipNone': 'No pull request is being watched.',
   'did.shipNoneHere': 'No pull request is being watched in this chat.',

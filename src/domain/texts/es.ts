@@ -742,10 +742,10 @@ export const es: Translation = {
     'La app en {workspace} todavía no escucha en ningún puerto, o esta máquina no está en ninguna red.',
   'did.preview': 'abre la app en {workspace} en un dispositivo de tu red, una vez.',
   'did.previewEnds': 'Se cierra después de una hora, y no va cifrado.',
-  'did.noToken': 'No hay ningún token de GitHub configurado, así que no se puede cambiar nada en GitHub.',
+  'did.noToken': 'Todavía no hay ningún token de GitHub, así que no se puede cambiar nada en GitHub.',
   'did.makeToken':
-    'Crea un token que pueda crear y escribir repositorios (https://github.com/settings/tokens) y ponlo en GH_TOKEN.',
-  'did.commitOnly': 'git commit hace el commit sin subirlo.',
+    'Crea uno que pueda crear y escribir repositorios (https://github.com/settings/tokens) y ponlo en mi página, en Settings, All settings.',
+  'did.commitOnly': 'Un commit no lo necesita.',
   'did.shipOwner': 'Solo el dueño puede pedir un pull request.',
   'did.shipNone': 'No se vigila ningún pull request.',
   'did.shipNoneHere': 'En este chat no se vigila ningún pull request.',

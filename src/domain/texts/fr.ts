@@ -758,10 +758,10 @@ export const fr: Translation = {
     'L’appli dans {workspace} n’écoute encore sur aucun port, ou cette machine n’est sur aucun réseau.',
   'did.preview': 'ouvre l’appli dans {workspace} sur un appareil de ton réseau, une fois.',
   'did.previewEnds': 'Ça se ferme après une heure, et ce n’est pas chiffré.',
-  'did.noToken': 'Aucun jeton GitHub n’est configuré, donc rien ne peut être changé sur GitHub.',
+  'did.noToken': 'Il n’y a pas encore de jeton GitHub, donc rien ne peut être changé sur GitHub.',
   'did.makeToken':
-    'Crée un jeton qui peut créer et écrire des dépôts (https://github.com/settings/tokens), et mets-le dans GH_TOKEN.',
-  'did.commitOnly': 'git commit commite sans pousser.',
+    'Crées-en un qui peut créer et écrire des dépôts (https://github.com/settings/tokens), et mets-le sur ma page, sous Settings, All settings.',
+  'did.commitOnly': 'Un commit n’en a pas besoin.',
   'did.shipOwner': 'Seul le propriétaire peut demander une pull request.',
   'did.shipNone': 'Aucune pull request n’est surveillée.',
   'did.shipNoneHere': 'Dans ce chat, aucune pull request n’est surveillée.',

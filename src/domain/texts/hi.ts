@@ -715,10 +715,10 @@ export const hi: Translation = {
   'did.previewNone': '{workspace} का ऐप अभी किसी पोर्ट पर नहीं है, या यह मशीन किसी नेटवर्क में नहीं है।',
   'did.preview': 'आपके नेटवर्क के एक डिवाइस पर {workspace} का ऐप एक बार खोलता है।',
   'did.previewEnds': 'यह एक घंटे बाद बंद हो जाता है, और एन्क्रिप्टेड नहीं है।',
-  'did.noToken': 'GitHub का कोई टोकन सेट नहीं है, इसलिए GitHub पर कुछ नहीं बदला जा सकता।',
+  'did.noToken': 'GitHub का अभी कोई टोकन नहीं है, इसलिए GitHub पर कुछ नहीं बदला जा सकता।',
   'did.makeToken':
-    'ऐसा टोकन बनाइए जो रिपॉज़िटरी बना और लिख सके (https://github.com/settings/tokens), और उसे GH_TOKEN में डालिए।',
-  'did.commitOnly': 'git commit बिना पुश किए कमिट करता है।',
+    'ऐसा टोकन बनाइए जो रिपॉज़िटरी बना और लिख सके (https://github.com/settings/tokens), और उसे मेरे पेज पर Settings, All settings में डालिए।',
+  'did.commitOnly': 'कमिट के लिए यह ज़रूरी नहीं।',
   'did.shipOwner': 'पुल रिक्वेस्ट सिर्फ़ मालिक बनवा सकता है।',
   'did.shipNone': 'किसी पुल रिक्वेस्ट पर नज़र नहीं रखी जा रही।',
   'did.shipNoneHere': 'इस चैट में किसी पुल रिक्वेस्ट पर नज़र नहीं रखी जा रही।',

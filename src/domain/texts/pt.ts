@@ -735,10 +735,10 @@ export const pt: Translation = {
     'O app em {workspace} ainda não escuta em nenhuma porta, ou esta máquina não está em nenhuma rede.',
   'did.preview': 'abre o app em {workspace} num aparelho da sua rede, uma vez.',
   'did.previewEnds': 'Fecha depois de uma hora, e não é criptografado.',
-  'did.noToken': 'Nenhum token do GitHub está configurado, então nada pode ser mudado no GitHub.',
+  'did.noToken': 'Ainda não há um token do GitHub, então nada pode ser mudado no GitHub.',
   'did.makeToken':
-    'Crie um token que possa criar e escrever repositórios (https://github.com/settings/tokens) e ponha em GH_TOKEN.',
-  'did.commitOnly': 'git commit faz o commit sem enviar.',
+    'Crie um que possa criar e escrever repositórios (https://github.com/settings/tokens) e ponha na minha página, em Settings, All settings.',
+  'did.commitOnly': 'Um commit não precisa dele.',
   'did.shipOwner': 'Só o dono pode pedir um pull request.',
   'did.shipNone': 'Nenhum pull request está sendo acompanhado.',
   'did.shipNoneHere': 'Neste chat nenhum pull request está sendo acompanhado.',
