@@ -3,7 +3,7 @@ import type { EventEnvelope, ItemRecord, TurnRecord } from '../../../contracts/r
 import { isCorrected, stepInWords } from '../../../domain/chat/words/step-words.ts';
 import { MINUTE, SECOND } from '../../../domain/time.ts';
 import { sentText } from '../screen/editor.ts';
-import { callInWords, elapsed, oneLine, plain } from '../screen/text.ts';
+import { callInWords, elapsed, oneLine, plain, styledText } from '../screen/text.ts';
 import type { Screen } from '../screen/types.ts';
 import { AnswerStream } from './answer.ts';
 import { clock, collapsed, type PastMessage, saidIn, whenTold } from './past.ts';
@@ -78,7 +78,7 @@ export class ChatView {
     const { dim, red } = this.#screen.colors;
     const style = {
       person: (text: string) => dim(sentText(text)),
-      agent: (text: string) => text,
+      agent: (text: string) => styledText(text, this.#screen.colors),
       note: dim,
       error: red,
     };
@@ -135,10 +135,10 @@ export class ChatView {
         if (payload.item) this.#ended(payload.item, turnId, now);
         break;
       case 'user_input.required':
-        if (payload.id && payload.request) this.#question({ id: payload.id, request: payload.request }, turnId);
+        if (payload.id && payload.request) this.#question({ id: payload.id, request: payload.request }, turnId, now);
         break;
       case 'approval.required':
-        if (payload.id) this.#question(payload as unknown as PendingApproval, turnId);
+        if (payload.id) this.#question(payload as unknown as PendingApproval, turnId, now);
         break;
       case 'user_input.answered':
         this.running.decide(payload.input_id ?? '', now);
@@ -219,8 +219,8 @@ export class ChatView {
       this.problem(plain(turn.error ? `This turn failed: ${turn.error}` : 'This turn failed.'));
   }
 
-  #question(asked: PendingUserInput | PendingApproval, turnId: string): void {
-    this.running.ask(asked.id, turnId);
+  #question(asked: PendingUserInput | PendingApproval, turnId: string, at = Date.now()): void {
+    this.running.ask(asked.id, turnId, at);
     this.progress++;
     if (this.#shown.has(asked.id)) return;
     this.#shown.set(asked.id, performance.now());
