@@ -233,7 +233,7 @@ export const texts = {
     paused: 'paused',
     make: 'New schedule',
     words: 'What should happen, and when?',
-    example: 'every weekday at 8:30: what is new?',
+    example: 'every day at 8: any news?',
     preview: 'It would run',
     in: 'In chat',
     create: 'Create',

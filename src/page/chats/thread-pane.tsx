@@ -70,7 +70,7 @@ function ThreadHead({
                 {texts.chats.channels[summary.channel] ?? summary.channel}
               </span>
             )}
-            {view && <span>{view.thread.model}</span>}
+            {view && view.thread.model !== 'auto' && <span>{view.thread.model}</span>}
             {summary && summary.cost_usd > 0 && <span>{money(summary.cost_usd)}</span>}
           </p>
         </div>
