@@ -16,15 +16,13 @@ export const texts = {
   back: 'Back',
   none: '–',
   unreachable: 'Fetch cannot be reached.',
-  loggedOut: 'This browser is logged out. Open a new link from "fetch open".',
   refused: (status: number) => `The server refused this (${status}).`,
   theme: { auto: 'Theme: as on this device', light: 'Theme: light', dark: 'Theme: dark' },
   connection: {
     connecting: 'Connecting …',
     open: 'Connected',
-    lost: 'Not connected. Trying again …',
     refused: 'This browser is logged out. Write "fetch open" on the machine that runs Fetch, and open its link.',
-    offline: 'Not connected. You see the last known state. It is updated as soon as Fetch answers.',
+    lost: 'Not connected. You see the last known state. It is updated as soon as Fetch answers.',
   },
   keys: {
     title: 'Keys and search',
