@@ -51,7 +51,7 @@ function ThreadHead({
   summary: ThreadSummary | undefined;
 }) {
   const [renaming, setRenaming] = useState(false);
-  const name = view?.thread.title || summary?.label || id;
+  const name = view?.thread.title || summary?.label || texts.chats.fresh;
   return (
     <header class="pane-head">
       <a class="icon-button back" href={linkTo('chats')} aria-label={texts.back}>
