@@ -386,6 +386,38 @@ describe('a terminal', () => {
     expect(times(terminal.text(), 'The disk is full.')).toBe(1);
   });
 
+  test('says a result once where the answer is the same words, and both where it is not', async () => {
+    const terminal = open(true);
+    await connected();
+    server.startTurn('turn_1');
+    const ends = (id: string, result: string, answer: string) => {
+      const tool = server.item(id, 'turn_1', 'tool_call', 'in_progress', '');
+      server.emit('item.started', { item: tool, tool: { id, name: 'ship', input: {} } }, { turn: 'turn_1', item: id });
+      const failed = { ...tool, status: 'failed', summary: `ship: ${result}`, detail: result };
+      server.emit('item.failed', { item: failed }, { turn: 'turn_1', item: id });
+      const said = { ...server.item(`${id}a`, 'turn_1', 'agent_message', 'completed', answer), detail: answer };
+      server.emit('item.completed', { item: said }, { turn: 'turn_1', item: `${id}a` });
+    };
+    ends('i1', 'There is no token yet.', 'There is no token yet.');
+    ends('i2', 'There is no branch.', 'Make a branch first.');
+    await shows(terminal, 'Make a branch first.');
+    expect(times(terminal.text(), 'There is no token yet.')).toBe(1);
+    expect(terminal.text()).toMatch(/✗ There is no branch \(failed\)[\s\S]*Make a branch first\./);
+    // the answer of a model may be a while
+    const slow = server.item('i3', 'turn_1', 'tool_call', 'in_progress', '');
+    server.emit(
+      'item.started',
+      { item: slow, tool: { id: 'i3', name: 'undo', input: {} } },
+      { turn: 'turn_1', item: 'i3' },
+    );
+    server.emit(
+      'item.completed',
+      { item: { ...slow, status: 'completed', summary: 'undo: Undone.' } },
+      { turn: 'turn_1', item: 'i3' },
+    );
+    await shows(terminal, '✓ Undone');
+  });
+
   test('shows an approval with everything that is approved', async () => {
     const terminal = open(true);
     await connected();
