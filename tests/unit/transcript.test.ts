@@ -21,6 +21,7 @@ describe('a message that says something of the machine is found', () => {
     ['a cron expression', 'on the schedule */1 * * * *?'],
     ['a cron expression', 'It runs 30 8 * * MON-FRI in UTC.'],
     ['a setting', 'set a price with FETCH_MODEL_PRICE'],
+    ['a setting', 'Set a new GH_TOKEN.'],
     ['a path of the server', 'Folder: `/home/ada/.fetch/workspaces/shop`'],
     ['a line of git', 'See:\ndiff --git a/x b/x'],
     ['a tool', 'task_status shows more'],

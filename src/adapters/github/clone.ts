@@ -91,7 +91,8 @@ async function reach(url: URL, token: string | undefined, apiUrl: string): Promi
   return { GIT_ALLOW_PROTOCOL: 'http:https', ...configured(settings) };
 }
 
-async function folderProblem(path: string): Promise<string | null> {
+/** Why nothing can be cloned from a folder of this host; null when it can. */
+export async function folderProblem(path: string): Promise<string | null> {
   const stat = await lstat(path).catch(() => null);
   if (!stat) return `There is no folder ${path} on the machine that runs the containers.`;
   if (!stat.isDirectory()) return `${path} is not a folder.`;
@@ -139,8 +140,8 @@ function refusal(from: string, { said }: Ended, token: string | undefined, apiUr
     if (new URL(from).host !== webHost(apiUrl))
       return `${from} does not exist, or wants a log-in. Clone it yourself, then say: open FOLDER.`;
     return token
-      ? `${from} does not exist, or GH_TOKEN may not read it.`
-      : `${from} does not exist, or is private. For a private repository set GH_TOKEN to a token that may read it.`;
+      ? `${from} does not exist, or the GitHub token may not read it.`
+      : `${from} does not exist, or is private. For a private one, put in a GitHub token that may read it on my page, under Settings, All settings.`;
   }
   if (/\b30[12378]\b/.test(text)) return `${from} has moved. Clone the address that it leads to.`;
   return `${from} could not be cloned: ${lastLine(text)}`;

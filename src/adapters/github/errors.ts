@@ -84,23 +84,23 @@ type Headers = Record<string, string | undefined>;
 
 function sentence(status: number, reason: string, headers: Headers, { host, token }: Asked): string {
   if (status === 401)
-    return 'GitHub does not accept GH_TOKEN (401): it has expired or is not a token of this server. Set a new one.';
+    return 'GitHub does not accept the token (401): it has expired or is not a token of this server. Put in a new one on my page, under Settings, All settings.';
   const limit = status === 403 || status === 429 ? limitSentence(status, reason, headers, token) : null;
   if (limit) return limit;
   if (status === 403 && /\barchived\b/i.test(reason)) return ARCHIVED;
   if (status === 403 || status === 404) {
     if (!token)
-      return `${host} shows nothing there without a token (${status}): the repository does not exist, or is private. For private ones set GH_TOKEN to a token that may read them.`;
+      return `${host} shows nothing there without a token (${status}): the repository does not exist, or is private. For a private one, put in a GitHub token that may read it on my page, under Settings, All settings.`;
     if (status === 404)
-      return `GitHub knows no such thing (404), or GH_TOKEN may not see it. Check the name, and what the token may reach.`;
+      return `GitHub knows no such thing (404), or the token may not see it. Check the name, and what the token may reach.`;
     const sso = /url=(https:\/\/[^\s;,]{1,300})/.exec(headers['x-github-sso'] ?? '')?.[1];
     if (sso)
-      return `The organisation wants a single sign-on for GH_TOKEN (403). Authorise the token at ${sso}, then try again.`;
+      return `The organisation wants a single sign-on for the GitHub token (403). Authorise the token at ${sso}, then try again.`;
     const wanted = headers['x-accepted-github-permissions'];
     const needs = wanted
       ? `the permissions ${inline(wanted, 100)}`
       : 'the permissions Contents, Issues, Pull requests and Administration: read and write';
-    return `GH_TOKEN may not do this (403: ${reason}). It needs the scope repo, or as a fine-grained token ${needs}.`;
+    return `The GitHub token may not do this (403: ${reason}). It needs the scope repo, or as a fine-grained token ${needs}.`;
   }
   if (status === 410) return `GitHub answered 410: ${reason}. The repository has this switched off.`;
   return `GitHub answered ${status}: ${reason}.`;
@@ -131,7 +131,7 @@ function limitSentence(status: number, reason: string, headers: Headers, token: 
       : spent && reset > 0
         ? `, until ${new Date(reset * 1000).toISOString().slice(11, 16)} UTC`
         : '';
-  return `GitHub accepts no more requests for now${until}.${token ? '' : ' Without a token it allows 60 an hour; with GH_TOKEN 5,000.'}`;
+  return `GitHub accepts no more requests for now${until}.${token ? '' : ' Without a token it allows 60 an hour; with one 5,000.'}`;
 }
 
 const failure = z.object({

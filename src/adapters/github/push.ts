@@ -249,7 +249,7 @@ function refusal({ out, said }: Ended, token: string): string {
     return 'GitHub refuses changes of .github/workflows by this token: it needs the scope workflow.';
   if (/\barchived\b/i.test(text)) return ARCHIVED;
   if (/Authentication failed|could not read Username|\b40[13]\b/.test(text))
-    return 'GitHub refuses the push: GH_TOKEN may not write to this repository.';
+    return 'GitHub refuses the push: the token may not write to this repository.';
   const rejected = text.split('\n').find((line) => line.includes('[remote rejected]'));
   const remote = rejected && /\(([^()]{1,300})\)/.exec(rejected)?.[1];
   return remote

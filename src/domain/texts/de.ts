@@ -924,7 +924,7 @@ export const de: Translation = {
   'ship.nothingRan': 'Für {name} lief kein Check.',
   'ship.held': 'Checks von {name} warten auf der Seite auf einen Menschen oder wurden dort abgebrochen.',
   'ship.token':
-    'Ich sehe {name} nicht mehr: Der Server nimmt das Token nicht an. Trag ein neues GH_TOKEN ein; ich versuche es jede Stunde wieder.',
+    'Ich sehe {name} nicht mehr: Der Server nimmt das Token nicht an. Trag auf meiner Seite unter Settings, All settings ein neues ein; ich versuche es jede Stunde wieder.',
   'ship.tokenAgain': 'Das Token geht wieder, und ich beobachte {name} wie vorher.',
   'ship.notMerged': 'Der Pull Request {name} wurde nicht gemergt.{why}',
   'ship.working': 'Ein Programmier-Agent arbeitet an {name}.',

@@ -912,7 +912,7 @@ export const en = {
   'ship.nothingRan': 'No check has run for {name}.',
   'ship.held': 'Checks of {name} wait for a person on the page, or were cancelled there.',
   'ship.token':
-    'I cannot see {name} any more: the server does not accept the token. Set a new GH_TOKEN; I try again every hour.',
+    'I cannot see {name} any more: the server does not accept the token. Put in a new one on my page, under Settings, All settings; I try again every hour.',
   'ship.tokenAgain': 'The token works again, and I watch {name} as before.',
   'ship.notMerged': 'The pull request {name} was not merged.{why}',
   'ship.working': 'A coding agent works on {name}.',

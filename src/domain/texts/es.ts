@@ -908,7 +908,8 @@ export const es: Translation = {
   'ship.green': 'Todos los checks de {name} pasaron.',
   'ship.nothingRan': 'No se ejecutó ningún check para {name}.',
   'ship.held': 'Hay checks de {name} que esperan a una persona en la página, o se cancelaron allí.',
-  'ship.token': 'Ya no puedo ver {name}: el servidor no acepta el token. Pon un GH_TOKEN nuevo; lo intento cada hora.',
+  'ship.token':
+    'Ya no puedo ver {name}: el servidor no acepta el token. Pon uno nuevo en mi página, en Settings, All settings; lo intento cada hora.',
   'ship.tokenAgain': 'El token vuelve a funcionar, y vigilo {name} como antes.',
   'ship.notMerged': 'El pull request {name} no se fusionó.{why}',
   'ship.working': 'Un agente de código trabaja en {name}.',

@@ -925,7 +925,7 @@ export const fr: Translation = {
   'ship.nothingRan': 'Aucun check n’a tourné pour {name}.',
   'ship.held': 'Des checks de {name} attendent quelqu’un sur la page, ou y ont été annulés.',
   'ship.token':
-    'Je ne vois plus {name} : le serveur n’accepte pas le token. Mets un nouveau GH_TOKEN ; je réessaie chaque heure.',
+    'Je ne vois plus {name} : le serveur n’accepte pas le token. Mets-en un nouveau sur ma page, sous Settings, All settings ; je réessaie chaque heure.',
   'ship.tokenAgain': 'Le token marche à nouveau, et je surveille {name} comme avant.',
   'ship.notMerged': 'La pull request {name} n’a pas été fusionnée.{why}',
   'ship.working': 'Un agent de code travaille sur {name}.',

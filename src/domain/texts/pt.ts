@@ -901,7 +901,7 @@ export const pt: Translation = {
   'ship.nothingRan': 'Nenhum check rodou para {name}.',
   'ship.held': 'Há checks de {name} esperando alguém na página, ou foram cancelados lá.',
   'ship.token':
-    'Não consigo mais ver {name}: o servidor não aceita o token. Coloque um GH_TOKEN novo; tento de novo a cada hora.',
+    'Não consigo mais ver {name}: o servidor não aceita o token. Coloque um novo na minha página, em Settings, All settings; tento de novo a cada hora.',
   'ship.tokenAgain': 'O token voltou a funcionar, e acompanho {name} como antes.',
   'ship.notMerged': 'O merge do pull request {name} não foi feito.{why}',
   'ship.working': 'Um agente de código está trabalhando em {name}.',
