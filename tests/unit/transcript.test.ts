@@ -7,7 +7,7 @@ import { moneyText } from '../../src/domain/model/price-book.ts';
 import { limitNotice } from '../../src/domain/tasks/agents/limit-notice.ts';
 import { egressQuestion } from '../../src/domain/tasks/egress.ts';
 import { reportText } from '../../src/domain/tasks/report.ts';
-import { english } from '../../src/domain/texts/say.ts';
+import { CATALOGUE, english } from '../../src/domain/texts/say.ts';
 import { helpLines } from '../../src/gateway/intake/commands/help.ts';
 import { COMMANDS } from '../../src/gateway/intake/commands/table.ts';
 import { approvalSentence, tools } from '../../src/tools/registry.ts';
@@ -42,6 +42,10 @@ describe('a message that says something of the machine is found', () => {
     ])
       expect(machineWordsIn(text)).toEqual([]);
   });
+});
+
+it.each(Object.entries(CATALOGUE))('no text in %s names a setting', (_, catalogue: Record<string, string>) => {
+  expect(Object.entries(catalogue).filter(([, text]) => /\b[A-Z]{2,}_[A-Z_]{2,}/.test(text))).toEqual([]);
 });
 
 describe('words that are not ours do not count', () => {

@@ -78,7 +78,7 @@ export const de: Translation = {
   'file.notHeard':
     'Ich konnte aus dieser Aufnahme keinen Text machen ({why}). Bitte schreib es, oder schick sie später noch einmal.',
   'file.deaf':
-    'Ich kann noch keine Sprachnachrichten hören; bitte schreib es. Damit ich es kann, gib mir eins davon und starte mich neu:\n- whisper.cpp auf diesem Rechner: WHISPER_MODEL mit einer Modelldatei wie ggml-base.bin, und WHISPER_BIN, wenn whisper-cli nicht im PATH ist (ffmpeg ist auch nötig)\n- einen Dienst, der mitschreibt: TRANSCRIPTION_BASE_URL und TRANSCRIPTION_API_KEY',
+    'Ich kann noch keine Sprachnachrichten hören; bitte schreib es. Damit ich es kann, öffne auf meiner Seite Settings, All settings: Trag unter Voice notes einen Dienst ein, der mitschreibt, oder die Modelldatei von whisper.cpp (dafür ist auch ffmpeg nötig), und starte mich neu.',
   'kind.once':
     'Das war zur einmaligen Ansicht gedacht, darum habe ich es weder geöffnet noch behalten. Schick es als normale Nachricht, wenn ich es lesen soll.',
   'kind.unknown': 'Diese Art von Nachricht kann ich nicht lesen. Bitte schreib es als Text.',

@@ -83,7 +83,7 @@ export const en = {
   'file.notOpened': 'I could not open that recording. Please write it, or send it again.',
   'file.notHeard': 'I could not turn that recording into text ({why}). Please write it, or send it again later.',
   'file.deaf':
-    'I cannot listen to voice notes yet; please write it instead. To change that, give me one of these and restart me:\n- whisper.cpp on this computer: set WHISPER_MODEL to a model file such as ggml-base.bin, and WHISPER_BIN where whisper-cli is not on the PATH (ffmpeg is needed too)\n- a transcription service: set TRANSCRIPTION_BASE_URL and TRANSCRIPTION_API_KEY',
+    'I cannot listen to voice notes yet; please write it instead. To change that, open Settings, All settings on my page: below Voice notes, put in a transcription service, or the model file of whisper.cpp (which also needs ffmpeg), and restart me.',
   'kind.once':
     'That was sent to be seen once, so I neither opened nor kept it. Send it as an ordinary message if I should read it.',
   'kind.unknown': 'That is a kind of message that I cannot read. Please write it as text.',
@@ -997,9 +997,8 @@ export const en = {
     'after I have read text of others, I ask before something leaves this machine or has a lasting effect; `yes always for fetch` (or `push`, `schedule`, …) allows that for good in this chat',
   'helps.more': '`more` shows the rest or the details of an approval; where several questions wait, `yes 2` names one',
   'helps.order':
-    '`pause` freezes a coding task, which else works on by itself and reports, `resume` lets it go on, `stop` ends it when nothing else runs; `now` goes on although its model is at a limit, `now codex` with another agent',
-  'helps.tell':
-    '`tell 1: …` says something to a coding task at work, which its agent hears once it is done with what it does',
+    '`pause` freezes a coding task, `resume` continues it, and `stop` ends it when nothing else runs. A task whose model is at a limit continues with `now`, or with another agent: `now codex`',
+  'helps.tell': '`tell 1: …` gives the agent of task 1 a message, which it reads after its current step',
   'helps.stop': '`stop` interrupts what is running; what was done is kept',
   'helps.status': '`status` says what is running, what it waits for and what it has used',
   'helps.help': '`help` shows what to try; `help tasks`, `help schedules`, `help trust` and `help all` show more',
@@ -1007,33 +1006,33 @@ export const en = {
     '`clone https://…` and `open /path/of/a/folder` bring in a project of yours, `as NAME` under another name; in a terminal, drag its folder here',
   'helps.projects': '`projects` lists your projects; `project demo` makes one the active one',
   'helps.profile':
-    '`demo is tested by make check` says how a project is tested, and in the same way how it is installed, built, linted and run; `forget how demo is tested` takes it back; `project demo` shows all of it',
+    '`demo is tested by make check` says how a project is tested; install, build, lint and run work in the same way. `forget how demo is tested` takes it back, and `project demo` shows all of it',
   'helps.check':
     '`check demo` installs and tests a project once, on a copy, and says what is green before anything is changed',
   'helps.plans':
-    '`plan: …` has a coding task begin with a plan: it comes as a message, any words of yours change it, `yes` begins the work and `no` ends it; `plan on` does that for each task of this chat, `plan off` for none, `plan auto` for big ones',
+    '`plan: …` begins a coding task with a plan. The plan comes as a message: your words change it, `yes` begins the work, `no` ends it. `plan on` does that for each task of this chat, `plan auto` for big ones, `plan off` for none',
   'helps.together':
-    '`race 3: …` has three agents try the same at once, `race claude, codex: …` those two; you choose by a number. `split: one; two` has parts done at once, and `merge` brings them in one after the other',
+    '`race 3: …` gives one job to three agents, `race claude, codex: …` to those two; you choose a result by its number. `split: one; two` works on parts at the same time, and `merge` brings them in one after the other',
   'helps.tasks': '`tasks` lists the coding tasks of this chat',
   'helps.undo':
-    '`undo` takes back what the last coding task changed, or the edits and commands of the last turn, `undo all` all of it, `redo` the last undo',
+    '`undo` takes back the last coding task, or the edits and commands of the last turn. `undo all` takes back all of them, and `redo` the last undo',
   'helps.ship':
-    '`ship` makes a pull request of the project and watches it to its merge, `ship and merge when green` merges it, too; `ship status`, `ship merge` and `ship stop` are about the one that is open',
+    '`ship` makes a pull request of the project and watches it to its merge; `ship and merge when green` also merges it. `ship status`, `ship merge` and `ship stop` are about the open one',
   'helps.take':
-    '`take` with the file of `fetch hand-over` goes on with a session of Claude Code or Codex that began on your computer, `take: …` with words for its agent; `give` brings the session of the latest task there, `give 2` that of task 2',
+    '`take` with the file of `fetch hand-over` continues a session of Claude Code or Codex from your computer, `take: …` with words for its agent. `give` sends the session of the latest task back, `give 2` that of task 2',
   'helps.diff': '`diff` shows what is not committed, or the newest commit, as pictures',
   'helps.apps':
     '`apps` lists what was left running, with its address; `app log` shows what it prints, `app stop` ends it, `preview` makes a link for your phone',
   'helps.remind': '`remind me to stretch in 20 minutes` or `remind me at 9:00 tomorrow to call Ann` says it then, once',
   'helps.schedules':
-    '`schedules` lists what runs by itself and what you are to be reminded of; `schedules remove 2` ends one, by its number or name',
+    '`schedules` lists your schedules and reminders; `schedules remove 2` ends one, by its number or name',
   'helps.new': '`/new` or `clear` begins a new conversation: what was said and read before is left behind',
   'helps.autonomy':
     '`supervised`, `cautious` and `autonomous` set how much I do without asking; `supervised` also takes back a `yes all`',
   'helps.judged':
-    '`judged` is between cautious and autonomous: what you allowed with `always for this project` is no question where it fits your words; `judged by MODEL` has a model decide that',
+    '`judged` is between cautious and autonomous: what you allowed with `always for this project` is not asked again where it fits your words. `judged by MODEL` lets a model decide that',
   'helps.rules':
-    '`rules` lists what I ask about in your projects, how often the answer was yes and no, and what is no question any more',
+    '`rules` lists the kinds of actions that I ask about in your projects, with your yes and no, and those that I no longer ask about',
   'helps.askAgain':
     '`ask again` takes back what you allowed for good with `yes always for …` and `always for this project`',
   'helps.preferences':

@@ -77,7 +77,7 @@ export const es: Translation = {
   'file.notHeard':
     'No pude convertir esa grabación en texto ({why}). Escríbelo, o envíala otra vez más tarde, por favor.',
   'file.deaf':
-    'Todavía no puedo escuchar notas de voz; escríbelo, por favor. Para cambiarlo, dame una de estas cosas y reiníciame:\n- whisper.cpp en este ordenador: WHISPER_MODEL con un archivo de modelo como ggml-base.bin, y WHISPER_BIN si whisper-cli no está en el PATH (también hace falta ffmpeg)\n- un servicio de transcripción: TRANSCRIPTION_BASE_URL y TRANSCRIPTION_API_KEY',
+    'Todavía no puedo escuchar notas de voz; escríbelo, por favor. Para cambiarlo, abre Settings, All settings en mi página: en Voice notes, pon un servicio de transcripción o el archivo de modelo de whisper.cpp (que también necesita ffmpeg), y reiníciame.',
   'kind.once':
     'Eso era para verse una sola vez, así que no lo he abierto ni guardado. Envíalo como mensaje normal si quieres que lo lea.',
   'kind.unknown': 'No puedo leer ese tipo de mensaje. Escríbelo como texto, por favor.',

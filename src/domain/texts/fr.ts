@@ -79,7 +79,7 @@ export const fr: Translation = {
   'file.notHeard':
     'Je n’ai pas pu mettre cet enregistrement en texte ({why}). Écris-le, ou renvoie-le plus tard, s’il te plaît.',
   'file.deaf':
-    'Je ne peux pas encore écouter les messages vocaux ; écris-le, s’il te plaît. Pour changer ça, donne-moi l’un des deux et redémarre-moi :\n- whisper.cpp sur cet ordinateur : WHISPER_MODEL avec un fichier de modèle comme ggml-base.bin, et WHISPER_BIN si whisper-cli n’est pas dans le PATH (il faut aussi ffmpeg)\n- un service de transcription : TRANSCRIPTION_BASE_URL et TRANSCRIPTION_API_KEY',
+    'Je ne peux pas encore écouter les messages vocaux ; écris-le, s’il te plaît. Pour changer ça, ouvre Settings, All settings sur ma page : sous Voice notes, mets un service de transcription ou le fichier de modèle de whisper.cpp (il faut aussi ffmpeg), et redémarre-moi.',
   'kind.once':
     'C’était à voir une seule fois, donc je ne l’ai ni ouvert ni gardé. Envoie-le comme message normal si je dois le lire.',
   'kind.unknown': 'Je ne peux pas lire ce genre de message. Écris-le en texte, s’il te plaît.',

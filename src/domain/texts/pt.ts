@@ -76,7 +76,7 @@ export const pt: Translation = {
   'file.notHeard':
     'Não consegui transformar essa gravação em texto ({why}). Por favor, escreva ou envie de novo mais tarde.',
   'file.deaf':
-    'Ainda não consigo ouvir mensagens de voz; por favor, escreva. Para mudar isso, me dê uma destas coisas e me reinicie:\n- whisper.cpp neste computador: WHISPER_MODEL com um arquivo de modelo como ggml-base.bin, e WHISPER_BIN se o whisper-cli não estiver no PATH (o ffmpeg também é necessário)\n- um serviço de transcrição: TRANSCRIPTION_BASE_URL e TRANSCRIPTION_API_KEY',
+    'Ainda não consigo ouvir mensagens de voz; por favor, escreva. Para mudar isso, abra Settings, All settings na minha página: em Voice notes, ponha um serviço de transcrição ou o arquivo de modelo do whisper.cpp (que também precisa do ffmpeg), e me reinicie.',
   'kind.once':
     'Isso era para ver uma vez só, então não abri nem guardei. Envie como mensagem normal se quiser que eu leia.',
   'kind.unknown': 'Não consigo ler esse tipo de mensagem. Por favor, escreva em texto.',
