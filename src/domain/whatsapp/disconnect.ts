@@ -105,8 +105,8 @@ export function reactionTo(close: Close): Reaction & { say: string } {
             'disconnected',
             'pairing',
             close.unscanned
-              ? 'The code was not scanned (or typed) in time; `fetch pair` shows a new one.'
-              : 'WhatsApp did not answer in time: a firewall or a proxy may hold the connection back, or the network is slow. Nothing was linked; `fetch pair` tries again.',
+              ? 'The code was not scanned (or typed) in time. Ask for a new one on my page, under Settings, WhatsApp.'
+              : 'WhatsApp did not answer in time: a firewall or a proxy may hold the connection back, or the network is slow. Nothing was linked: try again on my page, under Settings, WhatsApp.',
           );
     case 428:
       return again('The connection to WhatsApp was closed; reconnecting by itself.');
@@ -115,7 +115,7 @@ export function reactionTo(close: Close): Reaction & { say: string } {
     case 500:
       return again(
         close.consecutive >= BAD_SESSION_ALERT
-          ? `WhatsApp has refused this session ${close.consecutive} times in a row; trying on by itself, but if it stays so, remove the linked device on the phone and run \`fetch pair\`.`
+          ? `WhatsApp has refused this session ${close.consecutive} times in a row; trying on by itself, but if it stays so, remove the linked device on the phone, and link it again on my page, under Settings, WhatsApp.`
           : 'WhatsApp ended the session with an error; reconnecting by itself.',
       );
     case 440:
@@ -129,12 +129,12 @@ export function reactionTo(close: Close): Reaction & { say: string } {
         return stop(
           'disconnected',
           'pairing',
-          'WhatsApp refused to link this device (401). Wait some minutes, then run `fetch pair` to try again.',
+          'WhatsApp refused to link this device (401). Wait some minutes, then try again on my page, under Settings, WhatsApp.',
         );
       return stop(
         'disconnected',
         'pairing',
-        'WhatsApp has unlinked this device (removed on the phone, or the phone unused for 14 days); run `fetch pair` to link it again.',
+        'WhatsApp has unlinked this device (removed on the phone, or the phone unused for 14 days); link it again on my page, under Settings, WhatsApp.',
       );
     case 402:
       return banned(close.expiresInMs);

@@ -219,7 +219,7 @@ class AccountReports {
       ...NOTHING_TO_SCAN,
       ...UNLINKED,
       state: 'disconnected',
-      last_error: 'WhatsApp was logged out; run `fetch pair` to link it again.',
+      last_error: 'WhatsApp was logged out; link it again on my page, under Settings, WhatsApp.',
       last_code: null,
       needs: 'pairing',
       number_mode: null,
