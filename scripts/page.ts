@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { join, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { bundleAsync } from 'lightningcss';
+import { bundleAsync, Features } from 'lightningcss';
 import { build } from 'rolldown';
 import sharp from 'sharp';
 
@@ -95,6 +95,8 @@ async function styles(): Promise<Uint8Array> {
   const { code } = await bundleAsync({
     filename: source('styles/page.css'),
     minify: true,
+    // no style uses light-dark(), whose helpers would stand in each colour scheme
+    exclude: Features.LightDark,
     targets: { chrome: 120 << 16, safari: (17 << 16) | (2 << 8), firefox: 121 << 16 },
   });
   return code;

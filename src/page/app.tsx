@@ -107,7 +107,7 @@ function ConnectionBar() {
   const wrong = state === 'lost' || state === 'refused';
   return (
     <div role="status" class={wrong ? 'connection-bar' : 'connection-bar hidden'}>
-      {wrong && texts.connection[state === 'lost' ? 'offline' : 'refused']}
+      {wrong && texts.connection[state]}
     </div>
   );
 }
@@ -132,6 +132,6 @@ function ThemeButton() {
 const Ball = () => (
   <svg class="ball" viewBox="0 0 24 24" width="22" height="22" aria-hidden="true">
     <circle cx="12" cy="12" r="10" />
-    <path d="M5 5c4.400 3.500 4.400 10.500 0 14M19 5c-4.400 3.500-4.400 10.500 0 14" />
+    <path d="M5 5c4.4 3.5 4.4 10.5 0 14M19 5c-4.4 3.5-4.4 10.5 0 14" />
   </svg>
 );

@@ -14,7 +14,7 @@ const MACHINE: ReadonlyArray<[what: string, like: RegExp]> = [
   ['an id', /\b(?:tsk|cron|thr|turn|wfr?|mem|call|item|msg|out|app)[_-][\w-]*\d[\w-]{2,}/i],
   ['JSON', /[{[]\s*"[^"\n]{1,60}"\s*[:,\]]/],
   ['a cron expression', /(?<![\w*/,-])(?:(?:\*(?:\/\d+)?|\d[\d,/-]*)\s+){4}(?:\*|[\dA-Z][\dA-Z,/-]*)(?![\w*])/],
-  ['a setting', /\b(?:FETCH|OPENAI|OPENROUTER|AGENT|TEMPORAL)_[A-Z][A-Z_]+\b/],
+  ['a setting', /\b(?:FETCH|OPENAI|OPENROUTER|AGENT|TEMPORAL|GH)_[A-Z][A-Z_]+\b/],
   ['a path of the server', /(?<![\w/.])\/(?:home|root|var|tmp|opt|srv|usr)\/\S+/],
   ['a line of git', /^(?:diff --git |index [0-9a-f]{7,}|@@ -\d)/m],
 ];

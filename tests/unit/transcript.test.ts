@@ -7,7 +7,7 @@ import { moneyText } from '../../src/domain/model/price-book.ts';
 import { limitNotice } from '../../src/domain/tasks/agents/limit-notice.ts';
 import { egressQuestion } from '../../src/domain/tasks/egress.ts';
 import { reportText } from '../../src/domain/tasks/report.ts';
-import { english } from '../../src/domain/texts/say.ts';
+import { CATALOGUE, english } from '../../src/domain/texts/say.ts';
 import { helpLines } from '../../src/gateway/intake/commands/help.ts';
 import { COMMANDS } from '../../src/gateway/intake/commands/table.ts';
 import { approvalSentence, tools } from '../../src/tools/registry.ts';
@@ -21,6 +21,7 @@ describe('a message that says something of the machine is found', () => {
     ['a cron expression', 'on the schedule */1 * * * *?'],
     ['a cron expression', 'It runs 30 8 * * MON-FRI in UTC.'],
     ['a setting', 'set a price with FETCH_MODEL_PRICE'],
+    ['a setting', 'Set a new GH_TOKEN.'],
     ['a path of the server', 'Folder: `/home/ada/.fetch/workspaces/shop`'],
     ['a line of git', 'See:\ndiff --git a/x b/x'],
     ['a tool', 'task_status shows more'],
@@ -41,6 +42,10 @@ describe('a message that says something of the machine is found', () => {
     ])
       expect(machineWordsIn(text)).toEqual([]);
   });
+});
+
+it.each(Object.entries(CATALOGUE))('no text in %s names a setting', (_, catalogue: Record<string, string>) => {
+  expect(Object.entries(catalogue).filter(([, text]) => /\b[A-Z]{2,}_[A-Z_]{2,}/.test(text))).toEqual([]);
 });
 
 describe('words that are not ours do not count', () => {

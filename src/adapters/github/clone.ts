@@ -92,7 +92,8 @@ async function reach(url: URL, token: string | undefined, apiUrl: string): Promi
   return { GIT_ALLOW_PROTOCOL: 'http:https', ...configured(settings) };
 }
 
-async function folderProblem(path: string): Promise<string | null> {
+/** Why nothing can be cloned from a folder of this host; null when it can. */
+export async function folderProblem(path: string): Promise<string | null> {
   const stat = await lstat(path).catch(() => null);
   if (!stat) return english('clone.noFolder', { path });
   if (!stat.isDirectory()) return english('clone.noDirectory', { path });

@@ -1,5 +1,6 @@
 import { styleText } from 'node:util';
 import type { Config } from '../../config.ts';
+import { moneyText } from '../../domain/model/price-book.ts';
 import { inline } from '../../domain/text/foreign-text.ts';
 import { ago } from '../../domain/time.ts';
 import { chatsOfIds, nameWithoutNumber } from '../../store/owner/views/chats.ts';
@@ -120,13 +121,16 @@ const toRun = (row: ChatRun | TaskRun | RoutineRunFacts, chat: { name: string; c
   why: null,
 });
 
+/** A longer name would push the other columns off the screen. */
+const NAME_CHARS = 40;
+
 function* table(runs: readonly Run[], now: number): Generator<string> {
   const rows = runs.map(({ name, channel, state, waitingFor, spentUsd, since }) => [
-    name,
+    inline(name, NAME_CHARS),
     channel,
     state,
     waitingFor ?? '',
-    `$${spentUsd.toFixed(spentUsd > 0 && spentUsd < 0.01 ? 4 : 2)}`,
+    moneyText({ tokens: 0, microUsd: spentUsd * MICRO }),
     ago(now - Date.parse(since)),
   ]);
   const head = ['NAME', 'CHANNEL', 'STATE', 'WAITING FOR', 'SPENT', 'SINCE'];

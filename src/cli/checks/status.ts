@@ -1,6 +1,7 @@
 import { styleText } from 'node:util';
 import type { Config } from '../../config.ts';
 import type { DeliveryFigures, WhatsAppReport } from '../../contracts/whatsapp.ts';
+import { moneyText } from '../../domain/model/price-book.ts';
 import { openStore } from '../../store/postgres/database.ts';
 import { dearestToday } from '../../store/turns/steps/spending.ts';
 import { diskWarning } from '../instance/home/home.ts';
@@ -34,7 +35,7 @@ async function dearest(config: Config, workflows: string): Promise<string[]> {
     const rows = store ? await dearestToday(store.db, DEAREST, config.FETCH_TIME_ZONE) : [];
     return rows.map(
       (row) =>
-        `dearest today ${row.unpriced > 0 ? 'at most ' : ''}$${(Number(row.micro_usd) / 1e6).toFixed(4)} ${workflows}/${encodeURIComponent(row.workflow_id)}`,
+        `dearest today ${row.unpriced > 0 ? 'at most ' : ''}${moneyText({ tokens: 0, microUsd: Number(row.micro_usd) })} ${workflows}/${encodeURIComponent(row.workflow_id)}`,
     );
   } catch {
     // its role reports that the database is away

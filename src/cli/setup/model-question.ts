@@ -1,6 +1,7 @@
 import type { Readable, Writable } from 'node:stream';
 import { autocomplete, log, password, select, spinner, text } from '@clack/prompts';
 import { PROVIDERS, type Provider, providerSettings } from '../../adapters/model/endpoint/providers.ts';
+import { typedCommand } from '../../installation.ts';
 import { isCancel } from './questions.ts';
 
 /** Other streams than this process's own. */
@@ -31,6 +32,7 @@ type Answer<T> = T | null;
 
 const OTHER = 'another endpoint';
 const PRACTICE = 'practice';
+const AGAIN = `Choose again, or practice for now: "${typedCommand('setup')}" comes back here.`;
 
 /**
  * Asks until a model has answered, or practice was chosen: the settings that choose it. Null when the person pressed
@@ -84,7 +86,7 @@ async function answeringModel(
     return named;
   }
   wait.error('It does not answer');
-  log.warn(`${result.error}\nChoose again, or practice for now: "fetch setup" comes back here.`, terminal);
+  log.warn(`${result.error}\n${AGAIN}`, terminal);
   return 'not this one';
 }
 
@@ -100,8 +102,8 @@ async function askName(
   try {
     names = await parts.models(endpoint);
   } catch (error) {
-    wait.error('It does not say');
-    log.warn(`${reason(error)}\nChoose again, or practice for now: "fetch setup" comes back here.`, terminal);
+    wait.error('No list of models');
+    log.warn(`${reason(error)}\n${AGAIN}`, terminal);
     return 'not this one';
   }
   wait.stop(names.length === 1 ? 'One model' : `${names.length} models`);

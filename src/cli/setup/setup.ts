@@ -5,6 +5,7 @@ import { cancel, intro, outro, text } from '@clack/prompts';
 import { parse } from 'dotenv';
 import { keepSettings } from '../../adapters/env-file.ts';
 import type { Config } from '../../config.ts';
+import { typedCommand } from '../../installation.ts';
 import { factsOf } from '../instance/servers/with-store.ts';
 import { askModel, type ModelChoice, type ModelParts, type Terminal } from './model-question.ts';
 import { isCancel } from './questions.ts';
@@ -47,9 +48,9 @@ export async function setup(config: Config, parts?: SetupParts, terminal: Termin
       (zone) => (isTimeZone(zone) ? undefined : 'Not an IANA time zone such as Europe/Berlin'),
       terminal,
     ));
-  if (!goesOn) cancel('The defaults it is. "fetch setup" asks again.', terminal);
+  if (!goesOn) cancel(`The defaults are used. "${typedCommand('setup')}" asks again.`, terminal);
   keepSettings(config.FETCH_HOME, values);
-  if (goesOn) outro(`Saved in ${file}. "fetch setup" asks again.`, terminal);
+  if (goesOn) outro(`Saved in ${file}. "${typedCommand('setup')}" asks again.`, terminal);
 }
 
 async function askText(

@@ -180,7 +180,7 @@ export function moneyText(
   { tokens, microUsd, unpriced = 0 }: { tokens: number; microUsd: number; unpriced?: number },
   say: Say = english,
 ): string {
-  const money = `$${(microUsd / 1_000_000).toFixed(microUsd < 10_000 || unpriced > 0 ? 4 : 2)}`;
+  const money = `$${(microUsd / 1_000_000).toFixed(microUsd > 0 && microUsd < 10_000 ? 4 : 2)}`;
   if (unpriced > 0) return say('money.atMost', { money });
   return tokens > 0 && microUsd === 0 ? say('money.unknown') : money;
 }

@@ -78,7 +78,7 @@ export const de: Translation = {
   'file.notHeard':
     'Ich konnte aus dieser Aufnahme keinen Text machen ({why}). Bitte schreib es, oder schick sie später noch einmal.',
   'file.deaf':
-    'Ich kann noch keine Sprachnachrichten hören; bitte schreib es. Damit ich es kann, gib mir eins davon und starte mich neu:\n- whisper.cpp auf diesem Rechner: WHISPER_MODEL mit einer Modelldatei wie ggml-base.bin, und WHISPER_BIN, wenn whisper-cli nicht im PATH ist (ffmpeg ist auch nötig)\n- einen Dienst, der mitschreibt: TRANSCRIPTION_BASE_URL und TRANSCRIPTION_API_KEY',
+    'Ich kann noch keine Sprachnachrichten hören; bitte schreib es. Damit ich es kann, öffne auf meiner Seite Settings, All settings: Trag unter Voice notes einen Dienst ein, der mitschreibt, oder die Modelldatei von whisper.cpp (dafür ist auch ffmpeg nötig), und starte mich neu.',
   'kind.once':
     'Das war zur einmaligen Ansicht gedacht, darum habe ich es weder geöffnet noch behalten. Schick es als normale Nachricht, wenn ich es lesen soll.',
   'kind.unknown': 'Diese Art von Nachricht kann ich nicht lesen. Bitte schreib es als Text.',
@@ -777,10 +777,10 @@ export const de: Translation = {
   'did.previewNone': 'Die App in {workspace} hört noch auf keinem Port, oder dieser Rechner ist in keinem Netz.',
   'did.preview': 'öffnet die App in {workspace} auf einem Gerät in deinem Netz, einmal.',
   'did.previewEnds': 'Das endet nach einer Stunde und ist nicht verschlüsselt.',
-  'did.noToken': 'Es ist kein GitHub-Token eingerichtet, also lässt sich auf GitHub nichts ändern.',
+  'did.noToken': 'Es gibt noch kein GitHub-Token, also lässt sich auf GitHub nichts ändern.',
   'did.makeToken':
-    'Mach ein Token, das Repositorys anlegen und schreiben darf (https://github.com/settings/tokens), und trag es als GH_TOKEN ein.',
-  'did.commitOnly': 'git commit committet, ohne zu pushen.',
+    'Mach eines, das Repositorys anlegen und schreiben darf (https://github.com/settings/tokens), und trag es auf meiner Seite unter Settings, All settings ein.',
+  'did.commitOnly': 'Ein Commit braucht keines.',
   'did.shipOwner': 'Nur der Besitzer kann einen Pull Request verlangen.',
   'did.shipNone': 'Es wird kein Pull Request beobachtet.',
   'did.shipNoneHere': 'In diesem Chat wird kein Pull Request beobachtet.',
@@ -946,7 +946,7 @@ export const de: Translation = {
   'ship.nothingRan': 'Für {name} lief kein Check.',
   'ship.held': 'Checks von {name} warten auf der Seite auf einen Menschen oder wurden dort abgebrochen.',
   'ship.token':
-    'Ich sehe {name} nicht mehr: Der Server nimmt das Token nicht an. Trag ein neues GH_TOKEN ein; ich versuche es jede Stunde wieder.',
+    'Ich sehe {name} nicht mehr: Der Server nimmt das Token nicht an. Trag auf meiner Seite unter Settings, All settings ein neues ein; ich versuche es jede Stunde wieder.',
   'ship.tokenAgain': 'Das Token geht wieder, und ich beobachte {name} wie vorher.',
   'ship.notMerged': 'Der Pull Request {name} wurde nicht gemergt.{why}',
   'ship.working': 'Ein Programmier-Agent arbeitet an {name}.',
@@ -997,23 +997,23 @@ export const de: Translation = {
   'ship.review.none': 'niemand hat ihn geprüft',
   'ship.review.approved': 'jemand hat ihn freigegeben',
   'ship.review.wanted': 'jemand möchte Änderungen',
-  'github.noToken': 'Es ist kein GitHub-Token eingerichtet: Setze GH_TOKEN.',
+  'github.noToken': 'Es gibt kein GitHub-Token. Trag auf meiner Seite unter Settings, All settings eines ein.',
   'github.token':
-    'GitHub nimmt GH_TOKEN nicht an (401): Es ist abgelaufen oder kein Token dieses Servers. Trag ein neues ein.',
+    'GitHub nimmt das Token nicht an (401): Es ist abgelaufen oder kein Token dieses Servers. Trag auf meiner Seite unter Settings, All settings ein neues ein.',
   'github.limitFor': 'GitHub nimmt gerade keine Anfragen mehr an: Versuch es in {count} s noch einmal.',
   'github.limitUntil': 'GitHub nimmt bis {time} UTC keine Anfragen mehr an.',
   'github.limit': 'GitHub nimmt gerade keine Anfragen mehr an.',
-  'github.limitPublic': 'Ohne Token erlaubt es 60 in der Stunde, mit GH_TOKEN 5.000.',
+  'github.limitPublic': 'Ohne Token erlaubt es 60 in der Stunde, mit einem 5.000.',
   'github.archived':
     'Das Repository ist auf GitHub archiviert, also lässt sich darin nichts ändern. Hol es dort in seinen Einstellungen aus dem Archiv, oder arbeite in einem Fork.',
   'github.hidden':
-    '{host} zeigt dort ohne Token nichts ({status}): Das Repository gibt es nicht, oder es ist privat. Für private setze GH_TOKEN auf ein Token, das sie lesen darf.',
+    '{host} zeigt dort ohne Token nichts ({status}): Das Repository gibt es nicht, oder es ist privat. Für ein privates trag auf meiner Seite unter Settings, All settings ein GitHub-Token ein, das es lesen darf.',
   'github.unknown':
-    'GitHub kennt das nicht (404), oder GH_TOKEN darf es nicht sehen. Prüf den Namen, und was das Token erreichen darf.',
+    'GitHub kennt das nicht (404), oder das Token darf es nicht sehen. Prüf den Namen, und was das Token erreichen darf.',
   'github.sso':
-    'Die Organisation will für GH_TOKEN eine einmalige Anmeldung (403). Gib das Token auf {url} frei, und versuch es dann noch einmal.',
+    'Die Organisation will für das GitHub-Token eine einmalige Anmeldung (403). Gib das Token auf {url} frei, und versuch es dann noch einmal.',
   'github.mayNot':
-    'GH_TOKEN darf das nicht (403: {why}). Es braucht den Scope repo, oder als Fine-grained-Token die Rechte {needs}.',
+    'Das GitHub-Token darf das nicht (403: {why}). Es braucht den Scope repo, oder als Fine-grained-Token die Rechte {needs}.',
   'github.off': 'Im Repository ist das ausgeschaltet. GitHub antwortete 410: {why}.',
   'github.answered': 'GitHub antwortete {status}: {why}.',
   'github.broken': 'GitHub antwortete {status}.',
@@ -1038,7 +1038,7 @@ export const de: Translation = {
     'GitHub hat auf diesem Branch Commits, die das Projekt nicht hat. Nichts wurde überschrieben; jemand hat im selben Moment gepusht. Versuch es noch einmal.',
   'github.workflows':
     'GitHub lehnt Änderungen an .github/workflows mit diesem Token ab: Es braucht den Scope workflow.',
-  'github.noPush': 'GitHub lehnt den Push ab: GH_TOKEN darf in dieses Repository nicht schreiben.',
+  'github.noPush': 'GitHub lehnt den Push ab: Das Token darf in dieses Repository nicht schreiben.',
   'github.refuses': 'GitHub lehnt den Push ab: {why}.',
   'github.failed': 'Der Push ist fehlgeschlagen: {why}',
   'github.tooLarge': 'Das Repository ist größer als {count} GB; es muss von Hand gepusht werden.',
@@ -1065,9 +1065,9 @@ export const de: Translation = {
   'clone.noRepository':
     '{path} ist kein git-Repository. Mach dort eines daraus: git init, git add -A, git commit -m first. Dann öffne es noch einmal.',
   'clone.login': '{from} gibt es nicht, oder es verlangt eine Anmeldung. Klone es selbst, dann schreib: open FOLDER.',
-  'clone.mayNot': '{from} gibt es nicht, oder GH_TOKEN darf es nicht lesen.',
+  'clone.mayNot': '{from} gibt es nicht, oder das GitHub-Token darf es nicht lesen.',
   'clone.private':
-    '{from} gibt es nicht, oder es ist privat. Für ein privates Repository setze GH_TOKEN auf ein Token, das es lesen darf.',
+    '{from} gibt es nicht, oder es ist privat. Für ein privates trag auf meiner Seite unter Settings, All settings ein GitHub-Token ein, das es lesen darf.',
   'clone.moved': '{from} ist umgezogen. Klone die Adresse, zu der es führt.',
   'clone.failed': '{from} ließ sich nicht klonen: {words}',
   'name.empty': 'Ein Projekt braucht einen Namen.',
@@ -1098,20 +1098,21 @@ export const de: Translation = {
     'Diese Verbindung führt nicht zu WhatsApp, und es wurde nichts gesendet. Ist ein Proxy oder eine Anmeldeseite dazwischen? Ich versuche es von selbst wieder. ({what})',
   'link.restart': 'WhatsApp wollte einen Neustart der Verbindung; der läuft, du musst nichts tun.',
   'link.silent': 'Die Verbindung zu WhatsApp ist verstummt; ich verbinde mich von selbst wieder.',
-  'link.unscanned': 'Der Code wurde nicht rechtzeitig gescannt (oder eingegeben); `fetch pair` zeigt einen neuen.',
+  'link.unscanned':
+    'Der Code wurde nicht rechtzeitig gescannt (oder eingegeben). Einen neuen gibt es auf meiner Seite unter Settings, WhatsApp.',
   'link.noAnswer':
-    'WhatsApp hat nicht rechtzeitig geantwortet: Vielleicht hält eine Firewall oder ein Proxy die Verbindung auf, oder das Netz ist langsam. Nichts wurde verknüpft; `fetch pair` versucht es noch einmal.',
+    'WhatsApp hat nicht rechtzeitig geantwortet: Vielleicht hält eine Firewall oder ein Proxy die Verbindung auf, oder das Netz ist langsam. Nichts wurde verknüpft: Versuch es auf meiner Seite unter Settings, WhatsApp noch einmal.',
   'link.closed': 'Die Verbindung zu WhatsApp wurde geschlossen; ich verbinde mich von selbst wieder.',
   'link.unavailable': 'WhatsApp ist im Moment nicht verfügbar; ich versuche es von selbst wieder, langsam.',
   'link.badSessions':
-    'WhatsApp hat diese Sitzung {count} Mal in Folge abgelehnt; ich versuche es weiter. Bleibt es so, entferne das verknüpfte Gerät am Handy und führe `fetch pair` aus.',
+    'WhatsApp hat diese Sitzung {count} Mal in Folge abgelehnt; ich versuche es weiter. Bleibt es so, entferne das verknüpfte Gerät am Handy, und verknüpfe es auf meiner Seite unter Settings, WhatsApp neu.',
   'link.badSession': 'WhatsApp hat die Sitzung mit einem Fehler beendet; ich verbinde mich von selbst wieder.',
   'link.elsewhere':
     'Dasselbe verknüpfte Gerät hat sich von woanders verbunden; beende das andere Fetch, und dieses hier macht weiter, sobald es das Konto wieder hat.',
   'link.notLinked':
-    'WhatsApp wollte dieses Gerät nicht verknüpfen (401). Warte ein paar Minuten, und versuch es dann mit `fetch pair` noch einmal.',
+    'WhatsApp wollte dieses Gerät nicht verknüpfen (401). Warte ein paar Minuten, und versuch es dann auf meiner Seite unter Settings, WhatsApp noch einmal.',
   'link.unlinked':
-    'WhatsApp hat dieses Gerät getrennt (am Handy entfernt, oder das Handy war 14 Tage unbenutzt); `fetch pair` verknüpft es wieder.',
+    'WhatsApp hat dieses Gerät getrennt (am Handy entfernt, oder das Handy war 14 Tage unbenutzt); verknüpfe es auf meiner Seite unter Settings, WhatsApp wieder.',
   'link.locked':
     'WhatsApp hat das Konto gesperrt oder das Handy abgemeldet; öffne WhatsApp am Handy und folge dem, was dort steht, dann starte den Kanal neu.',
   'link.outdated':
@@ -1129,7 +1130,7 @@ export const de: Translation = {
     'WhatsApp hat das Konto für eine Weile gesperrt; {count} Minuten lang wird nichts gesendet. Warum, sagt WhatsApp am Handy.',
   'link.bannedHours':
     'WhatsApp hat das Konto für eine Weile gesperrt; {count} Stunden lang wird nichts gesendet. Warum, sagt WhatsApp am Handy.',
-  'link.loggedOut': 'WhatsApp wurde abgemeldet; `fetch pair` verknüpft es wieder.',
+  'link.loggedOut': 'WhatsApp wurde abgemeldet; verknüpfe es auf meiner Seite unter Settings, WhatsApp wieder.',
   'link.notConnected': 'WhatsApp ist nicht verbunden.',
   'link.idle':
     'WhatsApp am Handy war {days} Tage lang nicht in Gebrauch. In etwa {left} Tagen trennt es dieses Gerät; öffne WhatsApp am Handy, dann bleibt es verknüpft.',

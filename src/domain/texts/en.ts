@@ -83,7 +83,7 @@ export const en = {
   'file.notOpened': 'I could not open that recording. Please write it, or send it again.',
   'file.notHeard': 'I could not turn that recording into text ({why}). Please write it, or send it again later.',
   'file.deaf':
-    'I cannot listen to voice notes yet; please write it instead. To change that, give me one of these and restart me:\n- whisper.cpp on this computer: set WHISPER_MODEL to a model file such as ggml-base.bin, and WHISPER_BIN where whisper-cli is not on the PATH (ffmpeg is needed too)\n- a transcription service: set TRANSCRIPTION_BASE_URL and TRANSCRIPTION_API_KEY',
+    'I cannot listen to voice notes yet; please write it instead. To change that, open Settings, All settings on my page: below Voice notes, put in a transcription service, or the model file of whisper.cpp (which also needs ffmpeg), and restart me.',
   'kind.once':
     'That was sent to be seen once, so I neither opened nor kept it. Send it as an ordinary message if I should read it.',
   'kind.unknown': 'That is a kind of message that I cannot read. Please write it as text.',
@@ -764,10 +764,10 @@ export const en = {
   'did.previewNone': 'The app in {workspace} listens on no port yet, or this machine is in no network.',
   'did.preview': 'opens the app in {workspace} on one device in your network, once.',
   'did.previewEnds': 'It closes after an hour, and is not encrypted.',
-  'did.noToken': 'No GitHub token is configured, so nothing can be changed on GitHub.',
+  'did.noToken': 'There is no GitHub token yet, so nothing can be changed on GitHub.',
   'did.makeToken':
-    'Make a token that may create and write repositories (https://github.com/settings/tokens), set GH_TOKEN to it.',
-  'did.commitOnly': 'git commit commits without pushing.',
+    'Make one that may create and write repositories (https://github.com/settings/tokens), and put it in on my page, under Settings, All settings.',
+  'did.commitOnly': 'A commit needs none.',
   'did.shipOwner': 'Only the owner can ship a project.',
   'did.shipNone': 'No pull request is being watched.',
   'did.shipNoneHere': 'No pull request is being watched in this chat.',
@@ -934,7 +934,7 @@ export const en = {
   'ship.nothingRan': 'No check has run for {name}.',
   'ship.held': 'Checks of {name} wait for a person on the page, or were cancelled there.',
   'ship.token':
-    'I cannot see {name} any more: the server does not accept the token. Set a new GH_TOKEN; I try again every hour.',
+    'I cannot see {name} any more: the server does not accept the token. Put in a new one on my page, under Settings, All settings; I try again every hour.',
   'ship.tokenAgain': 'The token works again, and I watch {name} as before.',
   'ship.notMerged': 'The pull request {name} was not merged.{why}',
   'ship.working': 'A coding agent works on {name}.',
@@ -984,23 +984,23 @@ export const en = {
   'ship.review.none': 'nobody has reviewed it',
   'ship.review.approved': 'a reviewer has approved it',
   'ship.review.wanted': 'a reviewer wants changes',
-  'github.noToken': 'No GitHub token is configured: set GH_TOKEN.',
+  'github.noToken': 'There is no GitHub token. Put one in on my page, under Settings, All settings.',
   'github.token':
-    'GitHub does not accept GH_TOKEN (401): it has expired or is not a token of this server. Set a new one.',
+    'GitHub does not accept the token (401): it has expired or is not a token of this server. Put in a new one on my page, under Settings, All settings.',
   'github.limitFor': 'GitHub accepts no more requests for now: try again in {count} s.',
   'github.limitUntil': 'GitHub accepts no more requests for now, until {time} UTC.',
   'github.limit': 'GitHub accepts no more requests for now.',
-  'github.limitPublic': 'Without a token it allows 60 an hour; with GH_TOKEN 5,000.',
+  'github.limitPublic': 'Without a token it allows 60 an hour; with one 5,000.',
   'github.archived':
     'The repository is archived on GitHub, so nothing in it can be changed. Unarchive it in its settings there, or work in a fork.',
   'github.hidden':
-    '{host} shows nothing there without a token ({status}): the repository does not exist, or is private. For private ones set GH_TOKEN to a token that may read them.',
+    '{host} shows nothing there without a token ({status}): the repository does not exist, or is private. For a private one, put in a GitHub token that may read it on my page, under Settings, All settings.',
   'github.unknown':
-    'GitHub knows no such thing (404), or GH_TOKEN may not see it. Check the name, and what the token may reach.',
+    'GitHub knows no such thing (404), or the token may not see it. Check the name, and what the token may reach.',
   'github.sso':
-    'The organisation wants a single sign-on for GH_TOKEN (403). Authorise the token at {url}, then try again.',
+    'The organisation wants a single sign-on for the GitHub token (403). Authorise the token at {url}, then try again.',
   'github.mayNot':
-    'GH_TOKEN may not do this (403: {why}). It needs the scope repo, or as a fine-grained token the permissions {needs}.',
+    'The GitHub token may not do this (403: {why}). It needs the scope repo, or as a fine-grained token the permissions {needs}.',
   'github.off': 'The repository has this switched off. GitHub answered 410: {why}.',
   'github.answered': 'GitHub answered {status}: {why}.',
   'github.broken': 'GitHub answered {status}.',
@@ -1023,7 +1023,7 @@ export const en = {
   'github.aheadNow':
     'GitHub has commits on this branch that the workspace does not have. Nothing was overwritten; somebody pushed at the same moment. Try again.',
   'github.workflows': 'GitHub refuses changes of .github/workflows by this token: it needs the scope workflow.',
-  'github.noPush': 'GitHub refuses the push: GH_TOKEN may not write to this repository.',
+  'github.noPush': 'GitHub refuses the push: the token may not write to this repository.',
   'github.refuses': 'GitHub refuses the push: {why}.',
   'github.failed': 'The push failed: {why}',
   'github.tooLarge': 'The repository is larger than {count} GB; it has to be pushed by hand.',
@@ -1039,8 +1039,7 @@ export const en = {
   'agent.none': 'No coding agent is ready.',
   'agent.notReady': '{agent} is not ready on this host.',
   'agent.notAllowed': '{agent} is not allowed here. Allowed are: {agents}.',
-  'agent.noModel':
-    'No model is configured for coding agents: set OPENAI_API_KEY, OPENROUTER_API_KEY or OPENAI_BASE_URL.',
+  'agent.noModel': 'No model is set up for coding agents: put in a key on my page, under Settings, Model.',
   'agent.noKey': 'No key for this model provider is configured: set {setting}.',
   'clone.notCopied': '{from} could not be copied: {words}',
   'clone.notFound': '{host} cannot be found: check the address and the network of this machine.',
@@ -1050,9 +1049,9 @@ export const en = {
   'clone.noRepository':
     '{path} is not a git repository. Make it one there: git init, git add -A, git commit -m first. Then open it again.',
   'clone.login': '{from} does not exist, or wants a log-in. Clone it yourself, then say: open FOLDER.',
-  'clone.mayNot': '{from} does not exist, or GH_TOKEN may not read it.',
+  'clone.mayNot': '{from} does not exist, or the GitHub token may not read it.',
   'clone.private':
-    '{from} does not exist, or is private. For a private repository set GH_TOKEN to a token that may read it.',
+    '{from} does not exist, or is private. For a private one, put in a GitHub token that may read it on my page, under Settings, All settings.',
   'clone.moved': '{from} has moved. Clone the address that it leads to.',
   'clone.failed': '{from} could not be cloned: {words}',
   'name.empty': 'A workspace needs a name.',
@@ -1081,20 +1080,21 @@ export const en = {
   'link.foreign': '{what} Nothing was sent to it. Is there a proxy or a captive portal? Trying again by itself.',
   'link.restart': 'WhatsApp asked for a restart of the connection, which is under way; nothing to do.',
   'link.silent': 'The connection to WhatsApp went silent; reconnecting by itself.',
-  'link.unscanned': 'The code was not scanned (or typed) in time; `fetch pair` shows a new one.',
+  'link.unscanned':
+    'The code was not scanned (or typed) in time. Ask for a new one on my page, under Settings, WhatsApp.',
   'link.noAnswer':
-    'WhatsApp did not answer in time: a firewall or a proxy may hold the connection back, or the network is slow. Nothing was linked; `fetch pair` tries again.',
+    'WhatsApp did not answer in time: a firewall or a proxy may hold the connection back, or the network is slow. Nothing was linked: try again on my page, under Settings, WhatsApp.',
   'link.closed': 'The connection to WhatsApp was closed; reconnecting by itself.',
   'link.unavailable': 'WhatsApp is unavailable at the moment; trying again by itself, slowly.',
   'link.badSessions':
-    'WhatsApp has refused this session {count} times in a row; trying on by itself, but if it stays so, remove the linked device on the phone and run `fetch pair`.',
+    'WhatsApp has refused this session {count} times in a row; trying on by itself, but if it stays so, remove the linked device on the phone, and link it again on my page, under Settings, WhatsApp.',
   'link.badSession': 'WhatsApp ended the session with an error; reconnecting by itself.',
   'link.elsewhere':
     'The same linked device connected from somewhere else; stop the other Fetch, and this one goes on as soon as it holds the account again.',
   'link.notLinked':
-    'WhatsApp refused to link this device (401). Wait some minutes, then run `fetch pair` to try again.',
+    'WhatsApp refused to link this device (401). Wait some minutes, then try again on my page, under Settings, WhatsApp.',
   'link.unlinked':
-    'WhatsApp has unlinked this device (removed on the phone, or the phone unused for 14 days); run `fetch pair` to link it again.',
+    'WhatsApp has unlinked this device (removed on the phone, or the phone unused for 14 days); link it again on my page, under Settings, WhatsApp.',
   'link.locked':
     'WhatsApp has locked the account or logged out its phone; open WhatsApp on the phone and follow what it says, then restart the channel.',
   'link.outdated':
@@ -1112,7 +1112,7 @@ export const en = {
     'WhatsApp has banned the account for a while; nothing is sent for {count} minutes, and WhatsApp on the phone says why.',
   'link.bannedHours':
     'WhatsApp has banned the account for a while; nothing is sent for {count} hours, and WhatsApp on the phone says why.',
-  'link.loggedOut': 'WhatsApp was logged out; run `fetch pair` to link it again.',
+  'link.loggedOut': 'WhatsApp was logged out; link it again on my page, under Settings, WhatsApp.',
   'link.notConnected': 'WhatsApp is not connected.',
   'link.idle':
     'WhatsApp on the phone was not seen in use for {days} days. In about {left} days it unlinks this device; opening WhatsApp on the phone prevents that.',
@@ -1137,7 +1137,8 @@ export const en = {
   'because.tgRefused': 'Telegram refused it: {words}',
   'link.tgNotStored': 'What came from Telegram could not be stored; it is asked for again.',
   'link.tgAway': 'Telegram cannot be reached.',
-  'link.tgToken': 'Telegram does not accept FETCH_TELEGRAM_TOKEN. Get a token from @BotFather, and set it.',
+  'link.tgToken':
+    'Telegram does not accept the token of the bot. Get one from @BotFather, and put it in on my page, under Settings.',
   'link.tgPause': 'Telegram has asked for a pause.',
   'link.tgRefuses': 'Telegram refuses to send messages: {words}',
   'link.tgWebhook': 'The Telegram bot had a webhook, which was removed.',
@@ -1260,9 +1261,8 @@ export const en = {
     'after I have read text of others, I ask before something leaves this machine or has a lasting effect; `yes always for fetch` (or `push`, `schedule`, …) allows that for good in this chat',
   'helps.more': '`more` shows the rest or the details of an approval; where several questions wait, `yes 2` names one',
   'helps.order':
-    '`pause` freezes a coding task, which else works on by itself and reports, `resume` lets it go on, `stop` ends it when nothing else runs; `now` goes on although its model is at a limit, `now codex` with another agent',
-  'helps.tell':
-    '`tell 1: …` says something to a coding task at work, which its agent hears once it is done with what it does',
+    '`pause` freezes a coding task, `resume` continues it, and `stop` ends it when nothing else runs. A task whose model is at a limit continues with `now`, or with another agent: `now codex`',
+  'helps.tell': '`tell 1: …` gives the agent of task 1 a message, which it reads after its current step',
   'helps.stop': '`stop` interrupts what is running; what was done is kept',
   'helps.status': '`status` says what is running, what it waits for and what it has used',
   'helps.help': '`help` shows what to try; `help tasks`, `help schedules`, `help trust` and `help all` show more',
@@ -1270,33 +1270,33 @@ export const en = {
     '`clone https://…` and `open /path/of/a/folder` bring in a project of yours, `as NAME` under another name; in a terminal, drag its folder here',
   'helps.projects': '`projects` lists your projects; `project demo` makes one the active one',
   'helps.profile':
-    '`demo is tested by make check` says how a project is tested, and in the same way how it is installed, built, linted and run; `forget how demo is tested` takes it back; `project demo` shows all of it',
+    '`demo is tested by make check` says how a project is tested; install, build, lint and run work in the same way. `forget how demo is tested` takes it back, and `project demo` shows all of it',
   'helps.check':
     '`check demo` installs and tests a project once, on a copy, and says what is green before anything is changed',
   'helps.plans':
-    '`plan: …` has a coding task begin with a plan: it comes as a message, any words of yours change it, `yes` begins the work and `no` ends it; `plan on` does that for each task of this chat, `plan off` for none, `plan auto` for big ones',
+    '`plan: …` begins a coding task with a plan. The plan comes as a message: your words change it, `yes` begins the work, `no` ends it. `plan on` does that for each task of this chat, `plan auto` for big ones, `plan off` for none',
   'helps.together':
-    '`race 3: …` has three agents try the same at once, `race claude, codex: …` those two; you choose by a number. `split: one; two` has parts done at once, and `merge` brings them in one after the other',
+    '`race 3: …` gives one job to three agents, `race claude, codex: …` to those two; you choose a result by its number. `split: one; two` works on parts at the same time, and `merge` brings them in one after the other',
   'helps.tasks': '`tasks` lists the coding tasks of this chat',
   'helps.undo':
-    '`undo` takes back what the last coding task changed, or the edits and commands of the last turn, `undo all` all of it, `redo` the last undo',
+    '`undo` takes back the last coding task, or the edits and commands of the last turn. `undo all` takes back all of them, and `redo` the last undo',
   'helps.ship':
-    '`ship` makes a pull request of the project and watches it to its merge, `ship and merge when green` merges it, too; `ship status`, `ship merge` and `ship stop` are about the one that is open',
+    '`ship` makes a pull request of the project and watches it to its merge; `ship and merge when green` also merges it. `ship status`, `ship merge` and `ship stop` are about the open one',
   'helps.take':
-    '`take` with the file of `fetch hand-over` goes on with a session of Claude Code or Codex that began on your computer, `take: …` with words for its agent; `give` brings the session of the latest task there, `give 2` that of task 2',
+    '`take` with the file of `fetch hand-over` continues a session of Claude Code or Codex from your computer, `take: …` with words for its agent. `give` sends the session of the latest task back, `give 2` that of task 2',
   'helps.diff': '`diff` shows what is not committed, or the newest commit, as pictures',
   'helps.apps':
     '`apps` lists what was left running, with its address; `app log` shows what it prints, `app stop` ends it, `preview` makes a link for your phone',
   'helps.remind': '`remind me to stretch in 20 minutes` or `remind me at 9:00 tomorrow to call Ann` says it then, once',
   'helps.schedules':
-    '`schedules` lists what runs by itself and what you are to be reminded of; `schedules remove 2` ends one, by its number or name',
+    '`schedules` lists your schedules and reminders; `schedules remove 2` ends one, by its number or name',
   'helps.new': '`/new` or `clear` begins a new conversation: what was said and read before is left behind',
   'helps.autonomy':
     '`supervised`, `cautious` and `autonomous` set how much I do without asking; `supervised` also takes back a `yes all`',
   'helps.judged':
-    '`judged` is between cautious and autonomous: what you allowed with `always for this project` is no question where it fits your words; `judged by MODEL` has a model decide that',
+    '`judged` is between cautious and autonomous: what you allowed with `always for this project` is not asked again where it fits your words. `judged by MODEL` lets a model decide that',
   'helps.rules':
-    '`rules` lists what I ask about in your projects, how often the answer was yes and no, and what is no question any more',
+    '`rules` lists the kinds of actions that I ask about in your projects, with your yes and no, and those that I no longer ask about',
   'helps.askAgain':
     '`ask again` takes back what you allowed for good with `yes always for …` and `always for this project`',
   'helps.preferences':

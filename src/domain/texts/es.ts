@@ -77,7 +77,7 @@ export const es: Translation = {
   'file.notHeard':
     'No pude convertir esa grabación en texto ({why}). Escríbelo, o envíala otra vez más tarde, por favor.',
   'file.deaf':
-    'Todavía no puedo escuchar notas de voz; escríbelo, por favor. Para cambiarlo, dame una de estas cosas y reiníciame:\n- whisper.cpp en este ordenador: WHISPER_MODEL con un archivo de modelo como ggml-base.bin, y WHISPER_BIN si whisper-cli no está en el PATH (también hace falta ffmpeg)\n- un servicio de transcripción: TRANSCRIPTION_BASE_URL y TRANSCRIPTION_API_KEY',
+    'Todavía no puedo escuchar notas de voz; escríbelo, por favor. Para cambiarlo, abre Settings, All settings en mi página: en Voice notes, pon un servicio de transcripción o el archivo de modelo de whisper.cpp (que también necesita ffmpeg), y reiníciame.',
   'kind.once':
     'Eso era para verse una sola vez, así que no lo he abierto ni guardado. Envíalo como mensaje normal si quieres que lo lea.',
   'kind.unknown': 'No puedo leer ese tipo de mensaje. Escríbelo como texto, por favor.',
@@ -763,10 +763,10 @@ export const es: Translation = {
     'La app en {workspace} todavía no escucha en ningún puerto, o esta máquina no está en ninguna red.',
   'did.preview': 'abre la app en {workspace} en un dispositivo de tu red, una vez.',
   'did.previewEnds': 'Se cierra después de una hora, y no va cifrado.',
-  'did.noToken': 'No hay ningún token de GitHub configurado, así que no se puede cambiar nada en GitHub.',
+  'did.noToken': 'Todavía no hay ningún token de GitHub, así que no se puede cambiar nada en GitHub.',
   'did.makeToken':
-    'Crea un token que pueda crear y escribir repositorios (https://github.com/settings/tokens) y ponlo en GH_TOKEN.',
-  'did.commitOnly': 'git commit hace el commit sin subirlo.',
+    'Crea uno que pueda crear y escribir repositorios (https://github.com/settings/tokens) y ponlo en mi página, en Settings, All settings.',
+  'did.commitOnly': 'Un commit no lo necesita.',
   'did.shipOwner': 'Solo el dueño puede pedir un pull request.',
   'did.shipNone': 'No se vigila ningún pull request.',
   'did.shipNoneHere': 'En este chat no se vigila ningún pull request.',
@@ -930,7 +930,8 @@ export const es: Translation = {
   'ship.green': 'Todos los checks de {name} pasaron.',
   'ship.nothingRan': 'No se ejecutó ningún check para {name}.',
   'ship.held': 'Hay checks de {name} que esperan a una persona en la página, o se cancelaron allí.',
-  'ship.token': 'Ya no puedo ver {name}: el servidor no acepta el token. Pon un GH_TOKEN nuevo; lo intento cada hora.',
+  'ship.token':
+    'Ya no puedo ver {name}: el servidor no acepta el token. Pon uno nuevo en mi página, en Settings, All settings; lo intento cada hora.',
   'ship.tokenAgain': 'El token vuelve a funcionar, y vigilo {name} como antes.',
   'ship.notMerged': 'El pull request {name} no se fusionó.{why}',
   'ship.working': 'Un agente de código trabaja en {name}.',
@@ -977,22 +978,23 @@ export const es: Translation = {
   'ship.review.none': 'nadie lo ha revisado',
   'ship.review.approved': 'un revisor lo aprobó',
   'ship.review.wanted': 'un revisor quiere cambios',
-  'github.noToken': 'No hay ningún token de GitHub configurado: pon GH_TOKEN.',
-  'github.token': 'GitHub no acepta GH_TOKEN (401): caducó o no es un token de este servidor. Pon uno nuevo.',
+  'github.noToken': 'No hay ningún token de GitHub. Pon uno en mi página, en Settings, All settings.',
+  'github.token':
+    'GitHub no acepta el token (401): caducó o no es un token de este servidor. Pon uno nuevo en mi página, en Settings, All settings.',
   'github.limitFor': 'GitHub no acepta más peticiones por ahora: inténtalo de nuevo en {count} s.',
   'github.limitUntil': 'GitHub no acepta más peticiones hasta las {time} UTC.',
   'github.limit': 'GitHub no acepta más peticiones por ahora.',
-  'github.limitPublic': 'Sin token permite 60 por hora; con GH_TOKEN, 5000.',
+  'github.limitPublic': 'Sin token permite 60 por hora; con uno, 5000.',
   'github.archived':
     'El repositorio está archivado en GitHub, así que no se puede cambiar nada en él. Desarchívalo en su configuración, o trabaja en un fork.',
   'github.hidden':
-    '{host} no muestra nada ahí sin un token ({status}): el repositorio no existe o es privado. Para los privados, pon en GH_TOKEN un token que pueda leerlos.',
+    '{host} no muestra nada ahí sin un token ({status}): el repositorio no existe o es privado. Para uno privado, pon en mi página, en Settings, All settings, un token de GitHub que pueda leerlo.',
   'github.unknown':
-    'GitHub no conoce eso (404), o GH_TOKEN no puede verlo. Revisa el nombre y lo que alcanza el token.',
+    'GitHub no conoce eso (404), o el token no puede verlo. Revisa el nombre y lo que alcanza el token.',
   'github.sso':
-    'La organización pide un inicio de sesión único para GH_TOKEN (403). Autoriza el token en {url} y vuelve a intentarlo.',
+    'La organización pide un inicio de sesión único para el token de GitHub (403). Autoriza el token en {url} y vuelve a intentarlo.',
   'github.mayNot':
-    'GH_TOKEN no puede hacer esto (403: {why}). Necesita el scope repo o, como token fine-grained, los permisos {needs}.',
+    'El token de GitHub no puede hacer esto (403: {why}). Necesita el scope repo o, como token fine-grained, los permisos {needs}.',
   'github.off': 'El repositorio tiene esto desactivado. GitHub respondió 410: {why}.',
   'github.answered': 'GitHub respondió {status}: {why}.',
   'github.broken': 'GitHub respondió {status}.',
@@ -1015,7 +1017,7 @@ export const es: Translation = {
   'github.aheadNow':
     'GitHub tiene en esta rama commits que el proyecto no tiene. No se sobrescribió nada; alguien subió algo en el mismo momento. Inténtalo de nuevo.',
   'github.workflows': 'GitHub rechaza cambios en .github/workflows con este token: necesita el scope workflow.',
-  'github.noPush': 'GitHub rechaza el push: GH_TOKEN no puede escribir en este repositorio.',
+  'github.noPush': 'GitHub rechaza el push: el token no puede escribir en este repositorio.',
   'github.refuses': 'GitHub rechaza el push: {why}.',
   'github.failed': 'El push falló: {why}',
   'github.tooLarge': 'El repositorio pesa más de {count} GB; hay que subirlo a mano.',
@@ -1042,9 +1044,9 @@ export const es: Translation = {
   'clone.noRepository':
     '{path} no es un repositorio git. Hazlo allí: git init, git add -A, git commit -m first. Luego ábrelo otra vez.',
   'clone.login': '{from} no existe o pide iniciar sesión. Clónalo tú, y luego escribe: open FOLDER.',
-  'clone.mayNot': '{from} no existe, o GH_TOKEN no puede leerlo.',
+  'clone.mayNot': '{from} no existe, o el token de GitHub no puede leerlo.',
   'clone.private':
-    '{from} no existe o es privado. Para un repositorio privado, pon en GH_TOKEN un token que pueda leerlo.',
+    '{from} no existe o es privado. Para uno privado, pon en mi página, en Settings, All settings, un token de GitHub que pueda leerlo.',
   'clone.moved': '{from} se mudó. Clona la dirección a la que lleva.',
   'clone.failed': 'No se pudo clonar {from}: {words}',
   'name.empty': 'Un proyecto necesita un nombre.',
@@ -1074,20 +1076,21 @@ export const es: Translation = {
     'Esta conexión no lleva a WhatsApp, y no se envió nada. ¿Hay un proxy o un portal cautivo? Lo vuelvo a intentar solo. ({what})',
   'link.restart': 'WhatsApp pidió reiniciar la conexión; ya está en marcha, no tienes que hacer nada.',
   'link.silent': 'La conexión con WhatsApp dejó de responder; me reconecto solo.',
-  'link.unscanned': 'El código no se escaneó (o escribió) a tiempo; `fetch pair` muestra uno nuevo.',
+  'link.unscanned':
+    'El código no se escaneó (o escribió) a tiempo. Pide uno nuevo en mi página, en Settings, WhatsApp.',
   'link.noAnswer':
-    'WhatsApp no respondió a tiempo: quizá un cortafuegos o un proxy frena la conexión, o la red va lenta. No se vinculó nada; `fetch pair` lo intenta de nuevo.',
+    'WhatsApp no respondió a tiempo: quizá un cortafuegos o un proxy frena la conexión, o la red va lenta. No se vinculó nada: inténtalo de nuevo en mi página, en Settings, WhatsApp.',
   'link.closed': 'La conexión con WhatsApp se cerró; me reconecto solo.',
   'link.unavailable': 'WhatsApp no está disponible en este momento; lo vuelvo a intentar solo, despacio.',
   'link.badSessions':
-    'WhatsApp rechazó esta sesión {count} veces seguidas; sigo intentándolo solo. Si continúa así, quita el dispositivo vinculado en el teléfono y ejecuta `fetch pair`.',
+    'WhatsApp rechazó esta sesión {count} veces seguidas; sigo intentándolo solo. Si continúa así, quita el dispositivo vinculado en el teléfono y vincúlalo de nuevo en mi página, en Settings, WhatsApp.',
   'link.badSession': 'WhatsApp terminó la sesión con un error; me reconecto solo.',
   'link.elsewhere':
     'El mismo dispositivo vinculado se conectó desde otro sitio; detén el otro Fetch, y este sigue en cuanto vuelva a tener la cuenta.',
   'link.notLinked':
-    'WhatsApp no quiso vincular este dispositivo (401). Espera unos minutos y ejecuta `fetch pair` para intentarlo de nuevo.',
+    'WhatsApp no quiso vincular este dispositivo (401). Espera unos minutos e inténtalo de nuevo en mi página, en Settings, WhatsApp.',
   'link.unlinked':
-    'WhatsApp desvinculó este dispositivo (se quitó en el teléfono, o el teléfono pasó 14 días sin uso); ejecuta `fetch pair` para vincularlo otra vez.',
+    'WhatsApp desvinculó este dispositivo (se quitó en el teléfono, o el teléfono pasó 14 días sin uso); vincúlalo otra vez en mi página, en Settings, WhatsApp.',
   'link.locked':
     'WhatsApp bloqueó la cuenta o cerró la sesión del teléfono; abre WhatsApp en el teléfono, sigue lo que dice y reinicia el canal.',
   'link.outdated':
@@ -1105,7 +1108,7 @@ export const es: Translation = {
     'WhatsApp bloqueó la cuenta por un tiempo; no se envía nada durante {count} minutos, y WhatsApp en el teléfono dice por qué.',
   'link.bannedHours':
     'WhatsApp bloqueó la cuenta por un tiempo; no se envía nada durante {count} horas, y WhatsApp en el teléfono dice por qué.',
-  'link.loggedOut': 'Se cerró la sesión de WhatsApp; ejecuta `fetch pair` para vincularlo otra vez.',
+  'link.loggedOut': 'Se cerró la sesión de WhatsApp; vincúlalo otra vez en mi página, en Settings, WhatsApp.',
   'link.notConnected': 'WhatsApp no está conectado.',
   'link.idle':
     'WhatsApp en el teléfono lleva {days} días sin uso. En unos {left} días desvincula este dispositivo; abrir WhatsApp en el teléfono lo evita.',

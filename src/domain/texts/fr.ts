@@ -79,7 +79,7 @@ export const fr: Translation = {
   'file.notHeard':
     'Je n’ai pas pu mettre cet enregistrement en texte ({why}). Écris-le, ou renvoie-le plus tard, s’il te plaît.',
   'file.deaf':
-    'Je ne peux pas encore écouter les messages vocaux ; écris-le, s’il te plaît. Pour changer ça, donne-moi l’un des deux et redémarre-moi :\n- whisper.cpp sur cet ordinateur : WHISPER_MODEL avec un fichier de modèle comme ggml-base.bin, et WHISPER_BIN si whisper-cli n’est pas dans le PATH (il faut aussi ffmpeg)\n- un service de transcription : TRANSCRIPTION_BASE_URL et TRANSCRIPTION_API_KEY',
+    'Je ne peux pas encore écouter les messages vocaux ; écris-le, s’il te plaît. Pour changer ça, ouvre Settings, All settings sur ma page : sous Voice notes, mets un service de transcription ou le fichier de modèle de whisper.cpp (il faut aussi ffmpeg), et redémarre-moi.',
   'kind.once':
     'C’était à voir une seule fois, donc je ne l’ai ni ouvert ni gardé. Envoie-le comme message normal si je dois le lire.',
   'kind.unknown': 'Je ne peux pas lire ce genre de message. Écris-le en texte, s’il te plaît.',
@@ -779,10 +779,10 @@ export const fr: Translation = {
     'L’appli dans {workspace} n’écoute encore sur aucun port, ou cette machine n’est sur aucun réseau.',
   'did.preview': 'ouvre l’appli dans {workspace} sur un appareil de ton réseau, une fois.',
   'did.previewEnds': 'Ça se ferme après une heure, et ce n’est pas chiffré.',
-  'did.noToken': 'Aucun jeton GitHub n’est configuré, donc rien ne peut être changé sur GitHub.',
+  'did.noToken': 'Il n’y a pas encore de jeton GitHub, donc rien ne peut être changé sur GitHub.',
   'did.makeToken':
-    'Crée un jeton qui peut créer et écrire des dépôts (https://github.com/settings/tokens), et mets-le dans GH_TOKEN.',
-  'did.commitOnly': 'git commit commite sans pousser.',
+    'Crées-en un qui peut créer et écrire des dépôts (https://github.com/settings/tokens), et mets-le sur ma page, sous Settings, All settings.',
+  'did.commitOnly': 'Un commit n’en a pas besoin.',
   'did.shipOwner': 'Seul le propriétaire peut demander une pull request.',
   'did.shipNone': 'Aucune pull request n’est surveillée.',
   'did.shipNoneHere': 'Dans ce chat, aucune pull request n’est surveillée.',
@@ -947,7 +947,7 @@ export const fr: Translation = {
   'ship.nothingRan': 'Aucun check n’a tourné pour {name}.',
   'ship.held': 'Des checks de {name} attendent quelqu’un sur la page, ou y ont été annulés.',
   'ship.token':
-    'Je ne vois plus {name} : le serveur n’accepte pas le token. Mets un nouveau GH_TOKEN ; je réessaie chaque heure.',
+    'Je ne vois plus {name} : le serveur n’accepte pas le token. Mets-en un nouveau sur ma page, sous Settings, All settings ; je réessaie chaque heure.',
   'ship.tokenAgain': 'Le token marche à nouveau, et je surveille {name} comme avant.',
   'ship.notMerged': 'La pull request {name} n’a pas été fusionnée.{why}',
   'ship.working': 'Un agent de code travaille sur {name}.',
@@ -997,23 +997,23 @@ export const fr: Translation = {
   'ship.review.none': 'personne ne l’a relue',
   'ship.review.approved': 'quelqu’un l’a approuvée',
   'ship.review.wanted': 'quelqu’un veut des changements',
-  'github.noToken': 'Aucun jeton GitHub n’est configuré : mets-le dans GH_TOKEN.',
+  'github.noToken': 'Il n’y a pas de jeton GitHub. Mets-en un sur ma page, sous Settings, All settings.',
   'github.token':
-    'GitHub n’accepte pas GH_TOKEN (401) : il a expiré ou n’est pas un jeton de ce serveur. Mets-en un nouveau.',
+    'GitHub n’accepte pas le jeton (401) : il a expiré ou n’est pas un jeton de ce serveur. Mets-en un nouveau sur ma page, sous Settings, All settings.',
   'github.limitFor': 'GitHub n’accepte plus de requêtes pour l’instant : réessaie dans {count} s.',
   'github.limitUntil': 'GitHub n’accepte plus de requêtes jusqu’à {time} UTC.',
   'github.limit': 'GitHub n’accepte plus de requêtes pour l’instant.',
-  'github.limitPublic': 'Sans jeton, il en permet 60 par heure ; avec GH_TOKEN, 5 000.',
+  'github.limitPublic': 'Sans jeton, il en permet 60 par heure ; avec un jeton, 5 000.',
   'github.archived':
     'Le dépôt est archivé sur GitHub, donc rien ne peut y être changé. Désarchive-le dans ses réglages, ou travaille dans un fork.',
   'github.hidden':
-    '{host} n’y montre rien sans jeton ({status}) : le dépôt n’existe pas, ou il est privé. Pour les dépôts privés, mets dans GH_TOKEN un jeton qui peut les lire.',
+    '{host} n’y montre rien sans jeton ({status}) : le dépôt n’existe pas, ou il est privé. Pour un dépôt privé, mets sur ma page, sous Settings, All settings, un jeton GitHub qui peut le lire.',
   'github.unknown':
-    'GitHub ne connaît pas cela (404), ou GH_TOKEN ne peut pas le voir. Vérifie le nom, et ce que le jeton peut atteindre.',
+    'GitHub ne connaît pas cela (404), ou le jeton ne peut pas le voir. Vérifie le nom, et ce que le jeton peut atteindre.',
   'github.sso':
-    'L’organisation veut une authentification unique pour GH_TOKEN (403). Autorise le jeton sur {url}, puis réessaie.',
+    'L’organisation veut une authentification unique pour le jeton GitHub (403). Autorise le jeton sur {url}, puis réessaie.',
   'github.mayNot':
-    'GH_TOKEN ne peut pas faire cela (403 : {why}). Il lui faut le scope repo ou, comme jeton fine-grained, les permissions {needs}.',
+    'Le jeton GitHub ne peut pas faire cela (403 : {why}). Il lui faut le scope repo ou, comme jeton fine-grained, les permissions {needs}.',
   'github.off': 'Le dépôt a désactivé cela. GitHub a répondu 410 : {why}.',
   'github.answered': 'GitHub a répondu {status} : {why}.',
   'github.broken': 'GitHub a répondu {status}.',
@@ -1037,7 +1037,7 @@ export const fr: Translation = {
     'GitHub a sur cette branche des commits que le projet n’a pas. Rien n’a été écrasé ; quelqu’un a poussé au même moment. Réessaie.',
   'github.workflows':
     'GitHub refuse les changements de .github/workflows avec ce jeton : il lui faut le scope workflow.',
-  'github.noPush': 'GitHub refuse le push : GH_TOKEN ne peut pas écrire dans ce dépôt.',
+  'github.noPush': 'GitHub refuse le push : le jeton ne peut pas écrire dans ce dépôt.',
   'github.refuses': 'GitHub refuse le push : {why}.',
   'github.failed': 'Le push a échoué : {why}',
   'github.tooLarge': 'Le dépôt dépasse {count} Go ; il faut le pousser à la main.',
@@ -1064,9 +1064,9 @@ export const fr: Translation = {
   'clone.noRepository':
     '{path} n’est pas un dépôt git. Fais-en un là-bas : git init, git add -A, git commit -m first. Puis ouvre-le à nouveau.',
   'clone.login': '{from} n’existe pas, ou demande une connexion. Clone-le toi-même, puis écris : open FOLDER.',
-  'clone.mayNot': '{from} n’existe pas, ou GH_TOKEN ne peut pas le lire.',
+  'clone.mayNot': '{from} n’existe pas, ou le jeton GitHub ne peut pas le lire.',
   'clone.private':
-    '{from} n’existe pas, ou est privé. Pour un dépôt privé, mets dans GH_TOKEN un jeton qui peut le lire.',
+    '{from} n’existe pas, ou est privé. Pour un dépôt privé, mets sur ma page, sous Settings, All settings, un jeton GitHub qui peut le lire.',
   'clone.moved': '{from} a déménagé. Clone l’adresse à laquelle il mène.',
   'clone.failed': '{from} n’a pas pu être cloné : {words}',
   'name.empty': 'Un projet a besoin d’un nom.',
@@ -1096,20 +1096,21 @@ export const fr: Translation = {
     'Cette connexion ne mène pas à WhatsApp, et rien n’a été envoyé. Y a-t-il un proxy ou un portail captif ? Je réessaie tout seul. ({what})',
   'link.restart': 'WhatsApp a demandé de relancer la connexion ; c’est en cours, tu n’as rien à faire.',
   'link.silent': 'La connexion à WhatsApp ne répond plus ; je me reconnecte tout seul.',
-  'link.unscanned': 'Le code n’a pas été scanné (ou tapé) à temps ; `fetch pair` en montre un nouveau.',
+  'link.unscanned':
+    'Le code n’a pas été scanné (ou tapé) à temps. Demandes-en un nouveau sur ma page, sous Settings, WhatsApp.',
   'link.noAnswer':
-    'WhatsApp n’a pas répondu à temps : un pare-feu ou un proxy retient peut-être la connexion, ou le réseau est lent. Rien n’a été lié ; `fetch pair` réessaie.',
+    'WhatsApp n’a pas répondu à temps : un pare-feu ou un proxy retient peut-être la connexion, ou le réseau est lent. Rien n’a été lié : réessaie sur ma page, sous Settings, WhatsApp.',
   'link.closed': 'La connexion à WhatsApp a été fermée ; je me reconnecte tout seul.',
   'link.unavailable': 'WhatsApp est indisponible pour le moment ; je réessaie tout seul, lentement.',
   'link.badSessions':
-    'WhatsApp a refusé cette session {count} fois de suite ; je continue d’essayer. Si cela dure, retire l’appareil lié sur le téléphone et lance `fetch pair`.',
+    'WhatsApp a refusé cette session {count} fois de suite ; je continue d’essayer. Si cela dure, retire l’appareil lié sur le téléphone, et lie-le à nouveau sur ma page, sous Settings, WhatsApp.',
   'link.badSession': 'WhatsApp a terminé la session sur une erreur ; je me reconnecte tout seul.',
   'link.elsewhere':
     'Le même appareil lié s’est connecté d’ailleurs ; arrête l’autre Fetch, et celui-ci continue dès qu’il a de nouveau le compte.',
   'link.notLinked':
-    'WhatsApp a refusé de lier cet appareil (401). Attends quelques minutes, puis lance `fetch pair` pour réessayer.',
+    'WhatsApp a refusé de lier cet appareil (401). Attends quelques minutes, puis réessaie sur ma page, sous Settings, WhatsApp.',
   'link.unlinked':
-    'WhatsApp a délié cet appareil (retiré sur le téléphone, ou le téléphone est resté 14 jours sans servir) ; lance `fetch pair` pour le lier à nouveau.',
+    'WhatsApp a délié cet appareil (retiré sur le téléphone, ou le téléphone est resté 14 jours sans servir) ; lie-le à nouveau sur ma page, sous Settings, WhatsApp.',
   'link.locked':
     'WhatsApp a verrouillé le compte ou déconnecté son téléphone ; ouvre WhatsApp sur le téléphone et suis ce qu’il dit, puis relance le canal.',
   'link.outdated':
@@ -1127,7 +1128,7 @@ export const fr: Translation = {
     'WhatsApp a banni le compte pour un temps ; rien n’est envoyé pendant {count} minutes, et WhatsApp sur le téléphone dit pourquoi.',
   'link.bannedHours':
     'WhatsApp a banni le compte pour un temps ; rien n’est envoyé pendant {count} heures, et WhatsApp sur le téléphone dit pourquoi.',
-  'link.loggedOut': 'WhatsApp a été déconnecté ; lance `fetch pair` pour le lier à nouveau.',
+  'link.loggedOut': 'WhatsApp a été déconnecté ; lie-le à nouveau sur ma page, sous Settings, WhatsApp.',
   'link.notConnected': 'WhatsApp n’est pas connecté.',
   'link.idle':
     'WhatsApp n’a pas servi sur le téléphone depuis {days} jours. Dans environ {left} jours, il délie cet appareil ; ouvrir WhatsApp sur le téléphone l’évite.',

@@ -69,7 +69,7 @@ export const hi: Translation = {
   'file.notOpened': 'यह रिकॉर्डिंग खुल नहीं सकी। कृपया लिखकर बताइए, या फिर से भेजिए।',
   'file.notHeard': 'यह रिकॉर्डिंग लिखी नहीं जा सकी ({why})। कृपया लिखकर बताइए, या बाद में फिर से भेजिए।',
   'file.deaf':
-    'अभी वॉइस नोट नहीं सुने जा सकते; कृपया लिखकर बताइए। इसे बदलने के लिए इनमें से एक दीजिए और फिर से चालू कीजिए:\n- इस कंप्यूटर पर whisper.cpp: WHISPER_MODEL में ggml-base.bin जैसी मॉडल फ़ाइल, और whisper-cli PATH में न हो तो WHISPER_BIN (ffmpeg भी चाहिए)\n- लिखने वाली कोई सेवा: TRANSCRIPTION_BASE_URL और TRANSCRIPTION_API_KEY',
+    'अभी वॉइस नोट नहीं सुने जा सकते; कृपया लिखकर बताइए। इसे बदलने के लिए मेरे पेज पर Settings, All settings खोलिए: Voice notes के नीचे ट्रांसक्रिप्शन की कोई सेवा या whisper.cpp की मॉडल फ़ाइल डालिए (उसके लिए ffmpeg भी चाहिए), और फिर से चालू कीजिए।',
   'kind.once': 'यह सिर्फ़ एक बार देखने के लिए भेजा गया था, इसलिए इसे न खोला गया, न रखा गया। पढ़वाना हो तो आम संदेश के रूप में भेजिए।',
   'kind.unknown': 'इस तरह का संदेश पढ़ा नहीं जा सकता। कृपया इसे लिखकर भेजिए।',
   'kind.onPhone': 'WhatsApp यह संदेश सिर्फ़ फ़ोन पर दिखाता है, इसलिए पढ़ा नहीं जा सका। कृपया इसे लिखकर भेजिए।',
@@ -735,10 +735,10 @@ export const hi: Translation = {
   'did.previewNone': '{workspace} का ऐप अभी किसी पोर्ट पर नहीं है, या यह मशीन किसी नेटवर्क में नहीं है।',
   'did.preview': 'आपके नेटवर्क के एक डिवाइस पर {workspace} का ऐप एक बार खोलता है।',
   'did.previewEnds': 'यह एक घंटे बाद बंद हो जाता है, और एन्क्रिप्टेड नहीं है।',
-  'did.noToken': 'GitHub का कोई टोकन सेट नहीं है, इसलिए GitHub पर कुछ नहीं बदला जा सकता।',
+  'did.noToken': 'GitHub का अभी कोई टोकन नहीं है, इसलिए GitHub पर कुछ नहीं बदला जा सकता।',
   'did.makeToken':
-    'ऐसा टोकन बनाइए जो रिपॉज़िटरी बना और लिख सके (https://github.com/settings/tokens), और उसे GH_TOKEN में डालिए।',
-  'did.commitOnly': 'git commit बिना पुश किए कमिट करता है।',
+    'ऐसा टोकन बनाइए जो रिपॉज़िटरी बना और लिख सके (https://github.com/settings/tokens), और उसे मेरे पेज पर Settings, All settings में डालिए।',
+  'did.commitOnly': 'कमिट के लिए यह ज़रूरी नहीं।',
   'did.shipOwner': 'पुल रिक्वेस्ट सिर्फ़ मालिक बनवा सकता है।',
   'did.shipNone': 'किसी पुल रिक्वेस्ट पर नज़र नहीं रखी जा रही।',
   'did.shipNoneHere': 'इस चैट में किसी पुल रिक्वेस्ट पर नज़र नहीं रखी जा रही।',
@@ -897,7 +897,8 @@ export const hi: Translation = {
   'ship.green': '{name} के सारे चेक पास हुए।',
   'ship.nothingRan': '{name} के लिए कोई चेक नहीं चला।',
   'ship.held': '{name} के चेक पेज पर किसी व्यक्ति का इंतज़ार कर रहे हैं, या वहाँ रद्द हुए।',
-  'ship.token': '{name} अब नहीं दिखता: सर्वर टोकन नहीं मान रहा। नया GH_TOKEN डालिए; हर घंटे फिर कोशिश होगी।',
+  'ship.token':
+    '{name} अब नहीं दिखता: सर्वर टोकन नहीं मान रहा। मेरे पेज पर Settings, All settings में नया डालिए; हर घंटे फिर कोशिश होगी।',
   'ship.tokenAgain': 'टोकन फिर काम कर रहा है, और {name} पर पहले की तरह नज़र है।',
   'ship.notMerged': 'पुल रिक्वेस्ट {name} मर्ज नहीं हुई।{why}',
   'ship.working': 'एक कोडिंग एजेंट {name} पर काम कर रहा है।',
@@ -943,20 +944,21 @@ export const hi: Translation = {
   'ship.review.none': 'किसी ने समीक्षा नहीं की',
   'ship.review.approved': 'एक समीक्षक ने मंज़ूरी दी',
   'ship.review.wanted': 'एक समीक्षक बदलाव चाहता है',
-  'github.noToken': 'GitHub का कोई टोकन सेट नहीं है: GH_TOKEN डालिए।',
-  'github.token': 'GitHub GH_TOKEN नहीं मान रहा (401): वह पुराना हो गया है या इस सर्वर का नहीं है। नया डालिए।',
+  'github.noToken': 'GitHub का कोई टोकन नहीं है। पेज पर Settings, All settings में एक डालिए।',
+  'github.token':
+    'GitHub टोकन नहीं मान रहा (401): वह पुराना हो गया है या इस सर्वर का नहीं है। पेज पर Settings, All settings में नया डालिए।',
   'github.limitFor': 'GitHub अभी और अनुरोध नहीं ले रहा: {count} सेकंड बाद फिर कोशिश कीजिए।',
   'github.limitUntil': 'GitHub {time} UTC तक और अनुरोध नहीं लेगा।',
   'github.limit': 'GitHub अभी और अनुरोध नहीं ले रहा।',
-  'github.limitPublic': 'टोकन के बिना घंटे में 60 चलते हैं; GH_TOKEN के साथ 5,000।',
+  'github.limitPublic': 'टोकन के बिना घंटे में 60 चलते हैं; टोकन के साथ 5,000।',
   'github.archived':
     'यह रिपॉज़िटरी GitHub पर आर्काइव है, इसलिए इसमें कुछ नहीं बदला जा सकता। वहाँ सेटिंग में इसे अनआर्काइव कीजिए, या फ़ोर्क में काम कीजिए।',
   'github.hidden':
-    '{host} वहाँ टोकन के बिना कुछ नहीं दिखाता ({status}): रिपॉज़िटरी नहीं है, या निजी है। निजी के लिए GH_TOKEN में ऐसा टोकन डालिए जो उसे पढ़ सके।',
-  'github.unknown': 'GitHub पर ऐसा कुछ नहीं है (404), या GH_TOKEN उसे देख नहीं सकता। नाम और टोकन की पहुँच जाँचिए।',
-  'github.sso': 'यह संगठन GH_TOKEN के लिए सिंगल साइन-ऑन माँगता है (403)। {url} पर टोकन को मंज़ूरी दीजिए, फिर कोशिश कीजिए।',
+    '{host} वहाँ टोकन के बिना कुछ नहीं दिखाता ({status}): रिपॉज़िटरी नहीं है, या निजी है। निजी के लिए पेज पर Settings, All settings में GitHub का ऐसा टोकन डालिए जो उसे पढ़ सके।',
+  'github.unknown': 'GitHub पर ऐसा कुछ नहीं है (404), या टोकन उसे देख नहीं सकता। नाम और टोकन की पहुँच जाँचिए।',
+  'github.sso': 'यह संगठन GitHub टोकन के लिए सिंगल साइन-ऑन माँगता है (403)। {url} पर टोकन को मंज़ूरी दीजिए, फिर कोशिश कीजिए।',
   'github.mayNot':
-    'GH_TOKEN यह नहीं कर सकता (403: {why})। उसे scope repo चाहिए, या fine-grained टोकन हो तो ये अनुमतियाँ: {needs}।',
+    'GitHub टोकन यह नहीं कर सकता (403: {why})। उसे scope repo चाहिए, या fine-grained टोकन हो तो ये अनुमतियाँ: {needs}।',
   'github.off': 'रिपॉज़िटरी में यह बंद है। GitHub का जवाब 410: {why}.',
   'github.answered': 'GitHub का जवाब {status}: {why}.',
   'github.broken': 'GitHub का जवाब {status} आया।',
@@ -978,7 +980,7 @@ export const hi: Translation = {
   'github.aheadNow':
     'GitHub की इस ब्रांच में ऐसे कमिट हैं जो प्रोजेक्ट में नहीं हैं। कुछ मिटाया नहीं गया; किसी ने उसी समय पुश किया। फिर कोशिश कीजिए।',
   'github.workflows': 'GitHub इस टोकन से .github/workflows में बदलाव नहीं मानता: उसे scope workflow चाहिए।',
-  'github.noPush': 'GitHub पुश नहीं मान रहा: GH_TOKEN इस रिपॉज़िटरी में लिख नहीं सकता।',
+  'github.noPush': 'GitHub पुश नहीं मान रहा: टोकन इस रिपॉज़िटरी में लिख नहीं सकता।',
   'github.refuses': 'GitHub पुश नहीं मान रहा: {why}.',
   'github.failed': 'पुश फ़ेल हुआ: {why}',
   'github.tooLarge': 'रिपॉज़िटरी {count} GB से बड़ी है; इसे हाथ से पुश करना होगा।',
@@ -1004,8 +1006,9 @@ export const hi: Translation = {
   'clone.noRepository':
     '{path} कोई git रिपॉज़िटरी नहीं है। वहाँ बनाइए: git init, git add -A, git commit -m first. फिर उसे दोबारा खोलिए।',
   'clone.login': '{from} है ही नहीं, या लॉगिन माँगता है। उसे खुद क्लोन कीजिए, फिर लिखिए: open FOLDER.',
-  'clone.mayNot': '{from} है ही नहीं, या GH_TOKEN उसे पढ़ नहीं सकता।',
-  'clone.private': '{from} है ही नहीं, या निजी है। निजी रिपॉज़िटरी के लिए GH_TOKEN में ऐसा टोकन डालिए जो उसे पढ़ सके।',
+  'clone.mayNot': '{from} है ही नहीं, या GitHub टोकन उसे पढ़ नहीं सकता।',
+  'clone.private':
+    '{from} है ही नहीं, या निजी है। निजी के लिए पेज पर Settings, All settings में GitHub का ऐसा टोकन डालिए जो उसे पढ़ सके।',
   'clone.moved': '{from} कहीं और चला गया है। जिस पते पर वह ले जाता है, उसे क्लोन कीजिए।',
   'clone.failed': '{from} क्लोन नहीं हो सका: {words}',
   'name.empty': 'प्रोजेक्ट को एक नाम चाहिए।',
@@ -1034,18 +1037,19 @@ export const hi: Translation = {
     'यह कनेक्शन WhatsApp तक नहीं जाता, और कुछ भेजा नहीं गया। क्या बीच में प्रॉक्सी या लॉगिन पेज है? कोशिश अपने आप जारी रहेगी। ({what})',
   'link.restart': 'WhatsApp ने कनेक्शन फिर शुरू करने को कहा; वह हो रहा है, आपको कुछ नहीं करना है।',
   'link.silent': 'WhatsApp का कनेक्शन चुप हो गया; वह अपने आप फिर जुड़ेगा।',
-  'link.unscanned': 'कोड समय पर स्कैन (या टाइप) नहीं हुआ; `fetch pair` नया दिखाता है।',
+  'link.unscanned': 'कोड समय पर स्कैन (या टाइप) नहीं हुआ। पेज पर Settings, WhatsApp में नया माँगिए।',
   'link.noAnswer':
-    'WhatsApp ने समय पर जवाब नहीं दिया: शायद फ़ायरवॉल या प्रॉक्सी कनेक्शन रोक रहा है, या नेटवर्क धीमा है। कुछ जुड़ा नहीं; `fetch pair` फिर कोशिश करता है।',
+    'WhatsApp ने समय पर जवाब नहीं दिया: शायद फ़ायरवॉल या प्रॉक्सी कनेक्शन रोक रहा है, या नेटवर्क धीमा है। कुछ जुड़ा नहीं: पेज पर Settings, WhatsApp में फिर कोशिश कीजिए।',
   'link.closed': 'WhatsApp का कनेक्शन बंद हुआ; वह अपने आप फिर जुड़ेगा।',
   'link.unavailable': 'WhatsApp अभी उपलब्ध नहीं है; कोशिश अपने आप धीरे-धीरे जारी रहेगी।',
   'link.badSessions':
-    'WhatsApp ने यह सेशन लगातार {count} बार ठुकराया; कोशिश जारी है। ऐसा ही रहे तो फ़ोन पर जुड़ा डिवाइस हटाइए और `fetch pair` चलाइए।',
+    'WhatsApp ने यह सेशन लगातार {count} बार ठुकराया; कोशिश जारी है। ऐसा ही रहे तो फ़ोन पर जुड़ा डिवाइस हटाइए, और पेज पर Settings, WhatsApp में फिर जोड़िए।',
   'link.badSession': 'WhatsApp ने गड़बड़ी के साथ सेशन बंद किया; वह अपने आप फिर जुड़ेगा।',
   'link.elsewhere': 'वही जुड़ा डिवाइस कहीं और से जुड़ा; दूसरे Fetch को बंद कीजिए, और खाता मिलते ही यह आगे चलेगा।',
-  'link.notLinked': 'WhatsApp ने इस डिवाइस को जोड़ने से मना किया (401)। कुछ मिनट रुकिए, फिर `fetch pair` से कोशिश कीजिए।',
+  'link.notLinked':
+    'WhatsApp ने इस डिवाइस को जोड़ने से मना किया (401)। कुछ मिनट रुकिए, फिर पेज पर Settings, WhatsApp में कोशिश कीजिए।',
   'link.unlinked':
-    'WhatsApp ने इस डिवाइस को हटा दिया (फ़ोन पर हटाया गया, या फ़ोन 14 दिन इस्तेमाल नहीं हुआ); `fetch pair` इसे फिर जोड़ता है।',
+    'WhatsApp ने इस डिवाइस को हटा दिया (फ़ोन पर हटाया गया, या फ़ोन 14 दिन इस्तेमाल नहीं हुआ); पेज पर Settings, WhatsApp में इसे फिर जोड़िए।',
   'link.locked':
     'WhatsApp ने खाता बंद किया या फ़ोन को लॉग आउट किया; फ़ोन पर WhatsApp खोलकर जो लिखा है वह कीजिए, फिर चैनल दोबारा शुरू कीजिए।',
   'link.outdated':
@@ -1061,7 +1065,7 @@ export const hi: Translation = {
   'link.bannedMinutes':
     'WhatsApp ने खाता कुछ समय के लिए बंद किया; {count} मिनट तक कुछ नहीं भेजा जाएगा, वजह फ़ोन पर WhatsApp में है।',
   'link.bannedHours': 'WhatsApp ने खाता कुछ समय के लिए बंद किया; {count} घंटे तक कुछ नहीं भेजा जाएगा, वजह फ़ोन पर WhatsApp में है।',
-  'link.loggedOut': 'WhatsApp लॉग आउट हुआ; `fetch pair` इसे फिर जोड़ता है।',
+  'link.loggedOut': 'WhatsApp लॉग आउट हुआ; पेज पर Settings, WhatsApp में इसे फिर जोड़िए।',
   'link.notConnected': 'WhatsApp जुड़ा नहीं है।',
   'link.idle':
     'फ़ोन पर WhatsApp {days} दिन से इस्तेमाल नहीं हुआ। करीब {left} दिन में वह इस डिवाइस को हटा देगा; फ़ोन पर WhatsApp खोलने से यह रुक जाता है।',

@@ -76,7 +76,7 @@ export const pt: Translation = {
   'file.notHeard':
     'Não consegui transformar essa gravação em texto ({why}). Por favor, escreva ou envie de novo mais tarde.',
   'file.deaf':
-    'Ainda não consigo ouvir mensagens de voz; por favor, escreva. Para mudar isso, me dê uma destas coisas e me reinicie:\n- whisper.cpp neste computador: WHISPER_MODEL com um arquivo de modelo como ggml-base.bin, e WHISPER_BIN se o whisper-cli não estiver no PATH (o ffmpeg também é necessário)\n- um serviço de transcrição: TRANSCRIPTION_BASE_URL e TRANSCRIPTION_API_KEY',
+    'Ainda não consigo ouvir mensagens de voz; por favor, escreva. Para mudar isso, abra Settings, All settings na minha página: em Voice notes, ponha um serviço de transcrição ou o arquivo de modelo do whisper.cpp (que também precisa do ffmpeg), e me reinicie.',
   'kind.once':
     'Isso era para ver uma vez só, então não abri nem guardei. Envie como mensagem normal se quiser que eu leia.',
   'kind.unknown': 'Não consigo ler esse tipo de mensagem. Por favor, escreva em texto.',
@@ -756,10 +756,10 @@ export const pt: Translation = {
     'O app em {workspace} ainda não escuta em nenhuma porta, ou esta máquina não está em nenhuma rede.',
   'did.preview': 'abre o app em {workspace} num aparelho da sua rede, uma vez.',
   'did.previewEnds': 'Fecha depois de uma hora, e não é criptografado.',
-  'did.noToken': 'Nenhum token do GitHub está configurado, então nada pode ser mudado no GitHub.',
+  'did.noToken': 'Ainda não há um token do GitHub, então nada pode ser mudado no GitHub.',
   'did.makeToken':
-    'Crie um token que possa criar e escrever repositórios (https://github.com/settings/tokens) e ponha em GH_TOKEN.',
-  'did.commitOnly': 'git commit faz o commit sem enviar.',
+    'Crie um que possa criar e escrever repositórios (https://github.com/settings/tokens) e ponha na minha página, em Settings, All settings.',
+  'did.commitOnly': 'Um commit não precisa dele.',
   'did.shipOwner': 'Só o dono pode pedir um pull request.',
   'did.shipNone': 'Nenhum pull request está sendo acompanhado.',
   'did.shipNoneHere': 'Neste chat nenhum pull request está sendo acompanhado.',
@@ -923,7 +923,7 @@ export const pt: Translation = {
   'ship.nothingRan': 'Nenhum check rodou para {name}.',
   'ship.held': 'Há checks de {name} esperando alguém na página, ou foram cancelados lá.',
   'ship.token':
-    'Não consigo mais ver {name}: o servidor não aceita o token. Coloque um GH_TOKEN novo; tento de novo a cada hora.',
+    'Não consigo mais ver {name}: o servidor não aceita o token. Coloque um novo na minha página, em Settings, All settings; tento de novo a cada hora.',
   'ship.tokenAgain': 'O token voltou a funcionar, e acompanho {name} como antes.',
   'ship.notMerged': 'O merge do pull request {name} não foi feito.{why}',
   'ship.working': 'Um agente de código está trabalhando em {name}.',
@@ -972,21 +972,22 @@ export const pt: Translation = {
   'ship.review.none': 'ninguém revisou',
   'ship.review.approved': 'um revisor aprovou',
   'ship.review.wanted': 'um revisor quer mudanças',
-  'github.noToken': 'Nenhum token do GitHub está configurado: ponha em GH_TOKEN.',
-  'github.token': 'O GitHub não aceita GH_TOKEN (401): expirou ou não é um token deste servidor. Coloque um novo.',
+  'github.noToken': 'Não há token do GitHub. Coloque um na minha página, em Settings, All settings.',
+  'github.token':
+    'O GitHub não aceita o token (401): expirou ou não é um token deste servidor. Coloque um novo na minha página, em Settings, All settings.',
   'github.limitFor': 'O GitHub não aceita mais pedidos por enquanto: tente de novo em {count} s.',
   'github.limitUntil': 'O GitHub não aceita mais pedidos até {time} UTC.',
   'github.limit': 'O GitHub não aceita mais pedidos por enquanto.',
-  'github.limitPublic': 'Sem token ele permite 60 por hora; com GH_TOKEN, 5.000.',
+  'github.limitPublic': 'Sem token ele permite 60 por hora; com um, 5.000.',
   'github.archived':
     'O repositório está arquivado no GitHub, então nada nele pode ser mudado. Desarquive nas configurações dele, ou trabalhe em um fork.',
   'github.hidden':
-    '{host} não mostra nada ali sem um token ({status}): o repositório não existe ou é privado. Para os privados, ponha em GH_TOKEN um token que possa ler.',
-  'github.unknown':
-    'O GitHub não conhece isso (404), ou GH_TOKEN não pode ver. Confira o nome e o que o token alcança.',
-  'github.sso': 'A organização quer um login único para GH_TOKEN (403). Autorize o token em {url} e tente de novo.',
+    '{host} não mostra nada ali sem um token ({status}): o repositório não existe ou é privado. Para um privado, coloque na minha página, em Settings, All settings, um token do GitHub que possa ler.',
+  'github.unknown': 'O GitHub não conhece isso (404), ou o token não pode ver. Confira o nome e o que o token alcança.',
+  'github.sso':
+    'A organização quer um login único para o token do GitHub (403). Autorize o token em {url} e tente de novo.',
   'github.mayNot':
-    'GH_TOKEN não pode fazer isso (403: {why}). Precisa do escopo repo ou, como token fine-grained, das permissões {needs}.',
+    'O token do GitHub não pode fazer isso (403: {why}). Precisa do escopo repo ou, como token fine-grained, das permissões {needs}.',
   'github.off': 'O repositório tem isso desligado. O GitHub respondeu 410: {why}.',
   'github.answered': 'O GitHub respondeu {status}: {why}.',
   'github.broken': 'O GitHub respondeu {status}.',
@@ -1009,7 +1010,7 @@ export const pt: Translation = {
   'github.aheadNow':
     'O GitHub tem neste branch commits que o projeto não tem. Nada foi sobrescrito; alguém enviou no mesmo momento. Tente de novo.',
   'github.workflows': 'O GitHub recusa mudanças em .github/workflows com este token: ele precisa do escopo workflow.',
-  'github.noPush': 'O GitHub recusa o push: GH_TOKEN não pode escrever neste repositório.',
+  'github.noPush': 'O GitHub recusa o push: o token não pode escrever neste repositório.',
   'github.refuses': 'O GitHub recusa o push: {why}.',
   'github.failed': 'O push falhou: {why}',
   'github.tooLarge': 'O repositório tem mais de {count} GB; é preciso enviar à mão.',
@@ -1036,9 +1037,9 @@ export const pt: Translation = {
   'clone.noRepository':
     '{path} não é um repositório git. Faça lá: git init, git add -A, git commit -m first. Depois abra de novo.',
   'clone.login': '{from} não existe ou pede login. Clone você mesmo, depois escreva: open FOLDER.',
-  'clone.mayNot': '{from} não existe, ou GH_TOKEN não pode ler.',
+  'clone.mayNot': '{from} não existe, ou o token do GitHub não pode ler.',
   'clone.private':
-    '{from} não existe ou é privado. Para um repositório privado, ponha em GH_TOKEN um token que possa ler.',
+    '{from} não existe ou é privado. Para um privado, coloque na minha página, em Settings, All settings, um token do GitHub que possa ler.',
   'clone.moved': '{from} mudou de lugar. Clone o endereço para onde ele leva.',
   'clone.failed': '{from} não pôde ser clonado: {words}',
   'name.empty': 'Um projeto precisa de um nome.',
@@ -1068,20 +1069,20 @@ export const pt: Translation = {
     'Esta conexão não leva ao WhatsApp, e nada foi enviado. Há um proxy ou um portal de acesso? Tento de novo por conta própria. ({what})',
   'link.restart': 'O WhatsApp pediu para reiniciar a conexão; já está em andamento, você não precisa fazer nada.',
   'link.silent': 'A conexão com o WhatsApp ficou muda; reconecto por conta própria.',
-  'link.unscanned': 'O código não foi lido (ou digitado) a tempo; `fetch pair` mostra um novo.',
+  'link.unscanned': 'O código não foi lido (ou digitado) a tempo. Peça um novo na minha página, em Settings, WhatsApp.',
   'link.noAnswer':
-    'O WhatsApp não respondeu a tempo: talvez um firewall ou proxy segure a conexão, ou a rede esteja lenta. Nada foi vinculado; `fetch pair` tenta de novo.',
+    'O WhatsApp não respondeu a tempo: talvez um firewall ou proxy segure a conexão, ou a rede esteja lenta. Nada foi vinculado: tente de novo na minha página, em Settings, WhatsApp.',
   'link.closed': 'A conexão com o WhatsApp foi fechada; reconecto por conta própria.',
   'link.unavailable': 'O WhatsApp está indisponível no momento; tento de novo por conta própria, devagar.',
   'link.badSessions':
-    'O WhatsApp recusou esta sessão {count} vezes seguidas; continuo tentando. Se continuar assim, remova o aparelho conectado no celular e rode `fetch pair`.',
+    'O WhatsApp recusou esta sessão {count} vezes seguidas; continuo tentando. Se continuar assim, remova o aparelho conectado no celular e conecte de novo na minha página, em Settings, WhatsApp.',
   'link.badSession': 'O WhatsApp encerrou a sessão com um erro; reconecto por conta própria.',
   'link.elsewhere':
     'O mesmo aparelho conectado entrou de outro lugar; pare o outro Fetch, e este continua assim que tiver a conta de novo.',
   'link.notLinked':
-    'O WhatsApp não quis conectar este aparelho (401). Espere alguns minutos e rode `fetch pair` para tentar de novo.',
+    'O WhatsApp não quis conectar este aparelho (401). Espere alguns minutos e tente de novo na minha página, em Settings, WhatsApp.',
   'link.unlinked':
-    'O WhatsApp desconectou este aparelho (removido no celular, ou o celular ficou 14 dias sem uso); rode `fetch pair` para conectar de novo.',
+    'O WhatsApp desconectou este aparelho (removido no celular, ou o celular ficou 14 dias sem uso); conecte de novo na minha página, em Settings, WhatsApp.',
   'link.locked':
     'O WhatsApp bloqueou a conta ou desconectou o celular; abra o WhatsApp no celular, siga o que ele diz e reinicie o canal.',
   'link.outdated':
@@ -1099,7 +1100,7 @@ export const pt: Translation = {
     'O WhatsApp baniu a conta por um tempo; nada é enviado por {count} minutos, e o WhatsApp no celular diz por quê.',
   'link.bannedHours':
     'O WhatsApp baniu a conta por um tempo; nada é enviado por {count} horas, e o WhatsApp no celular diz por quê.',
-  'link.loggedOut': 'O WhatsApp foi desconectado; rode `fetch pair` para conectar de novo.',
+  'link.loggedOut': 'O WhatsApp foi desconectado; conecte de novo na minha página, em Settings, WhatsApp.',
   'link.notConnected': 'O WhatsApp não está conectado.',
   'link.idle':
     'O WhatsApp no celular está há {days} dias sem uso. Em cerca de {left} dias ele desconecta este aparelho; abrir o WhatsApp no celular evita isso.',

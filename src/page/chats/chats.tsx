@@ -1,13 +1,13 @@
-import { useMemo, useState } from 'preact/hooks';
+import { useEffect, useMemo, useState } from 'preact/hooks';
 import type { ThreadRecord } from '../../contracts/records.ts';
 import { Icon } from '../shared/elements/icons.tsx';
 import { Ago, Dot, Empty, ListTitle, Shown, type Tone, WorkButton } from '../shared/elements/parts.tsx';
 import { money } from '../shared/figures.ts';
 import { goTo, linkTo } from '../shared/route.ts';
-import { send } from '../shared/server/http.ts';
+import { call, send } from '../shared/server/http.ts';
 import { useResource } from '../shared/server/resource.ts';
 import { memo } from '../shared/store.ts';
-import { found, stateOf, summaries, type ThreadSummary } from '../shared/summaries.ts';
+import { found, LISTED, SUMMARIES, stateOf, summaries, type ThreadSummary } from '../shared/summaries.ts';
 import { texts } from '../texts.ts';
 import { ThreadPane } from './thread-pane.tsx';
 
@@ -63,14 +63,18 @@ function ChatList({ chosen }: { chosen: string | undefined }) {
 }
 
 function Rows({ chats, words, chosen }: { chats: ThreadSummary[]; words: string; chosen: string | undefined }) {
-  const shown = useMemo(() => found(chats, words), [chats, words]);
+  const beyond = useBeyond(chats.length, words);
+  const shown = useMemo(() => {
+    const listed = new Set(chats.map(({ id }) => id));
+    return [...found(chats, words), ...beyond.filter(({ id }) => !listed.has(id))];
+  }, [chats, words, beyond]);
   if (chats.length === 0)
     return (
       <Empty title={texts.chats.none} icon="chats">
         {texts.chats.noneMore}
       </Empty>
     );
-  if (shown.length === 0) return <p class="hint">{texts.chats.nothingFound}</p>;
+  if (shown.length === 0) return <Empty title={texts.chats.nothingFound} icon="search" />;
   return (
     <ul class="list">
       {shown.map((chat) => (
@@ -78,6 +82,25 @@ function Rows({ chats, words, chosen }: { chats: ThreadSummary[]; words: string;
       ))}
     </ul>
   );
+}
+
+/** Chats with these words that are older than those of the list: the server looks for them. */
+function useBeyond(listed: number, words: string): ThreadSummary[] {
+  const [chats, setChats] = useState<ThreadSummary[]>([]);
+  useEffect(() => {
+    setChats([]);
+    if (listed < LISTED || !words.trim()) return;
+    const ended = new AbortController();
+    const path = `${SUMMARIES}&search=${encodeURIComponent(words.trim())}`;
+    const timer = setTimeout(() => {
+      call<ThreadSummary[]>(path, { signal: ended.signal }).then(setChats, () => {});
+    }, 300);
+    return () => {
+      clearTimeout(timer);
+      ended.abort();
+    };
+  }, [listed, words]);
+  return chats;
 }
 
 const TONES: Record<ReturnType<typeof stateOf>, Tone> = {
@@ -103,7 +126,7 @@ const ChatRow = memo(({ version, chosen }: { version: string; chosen: boolean })
             <Ago at={chat.updated_at} />
           </span>
         </span>
-        <span class="list-preview">{chat.preview}</span>
+        <span class="list-preview">{chat.preview !== chat.title && chat.preview}</span>
         <span class="list-meta">
           <span class={`channel ${chat.channel}`}>{texts.chats.channels[chat.channel] ?? chat.channel}</span>
           {state !== 'idle' && <span class={`state ${TONES[state]}`}>{texts.chats.states[state]}</span>}

@@ -51,7 +51,7 @@ function ThreadHead({
   summary: ThreadSummary | undefined;
 }) {
   const [renaming, setRenaming] = useState(false);
-  const name = view?.thread.title || summary?.label || id;
+  const name = view?.thread.title || summary?.label || texts.chats.fresh;
   return (
     <header class="pane-head">
       <a class="icon-button back" href={linkTo('chats')} aria-label={texts.back}>
@@ -70,7 +70,7 @@ function ThreadHead({
                 {texts.chats.channels[summary.channel] ?? summary.channel}
               </span>
             )}
-            {view && <span>{view.thread.model}</span>}
+            {view && view.thread.model !== 'auto' && <span>{view.thread.model}</span>}
             {summary && summary.cost_usd > 0 && <span>{money(summary.cost_usd)}</span>}
           </p>
         </div>

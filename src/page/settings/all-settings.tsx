@@ -40,14 +40,17 @@ export function AllSettings() {
 /** A group that the page does not know yet is shown with the rest of the instance. */
 const groupOf = ({ group }: SettingView): string => (group in words.groups ? group : 'instance');
 
-/** Settings with each of these words in their name, description or purpose. */
-function matching(all: readonly SettingView[], search: string): SettingView[] {
+/** Settings with each of these words in their name or description; where none has them, in their purpose. */
+function matching(all: readonly SettingView[], search: string): readonly SettingView[] {
   const wanted = search.toLowerCase().split(/\s+/).filter(Boolean);
-  return all.filter((setting) => {
-    const { name, description } = setting;
+  const having = (textOf: (setting: SettingView) => string) =>
+    all.filter((setting) => wanted.every((word) => textOf(setting).toLowerCase().includes(word)));
+  const own = ({ name, description }: SettingView) => `${name} ${name.replaceAll('_', ' ')} ${description}`;
+  const found = having(own);
+  if (found.length > 0) return found;
+  return having((setting) => {
     const { title, about } = words.groups[groupOf(setting) as keyof typeof words.groups];
-    const text = `${name} ${name.replaceAll('_', ' ')} ${description} ${title} ${about}`.toLowerCase();
-    return wanted.every((word) => text.includes(word));
+    return `${own(setting)} ${title} ${about}`;
   });
 }
 

@@ -194,7 +194,14 @@ function AddPerson() {
   };
   return (
     <form class="inline-form add" onSubmit={submit}>
-      <input name="phone" type="tel" aria-label={words.phone} placeholder={words.phone} autoComplete="off" required />
+      <input
+        name="phone"
+        type="tel"
+        aria-label={words.phone}
+        placeholder="+49 170 1234567"
+        autoComplete="off"
+        required
+      />
       <button type="submit" class="button">
         {words.add}
       </button>

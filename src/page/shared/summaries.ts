@@ -17,8 +17,12 @@ export interface ThreadSummary {
   pending: number;
 }
 
+/** So many of the newest are listed. */
+export const LISTED = 500;
+export const SUMMARIES = `/v1/threads/summary?limit=${LISTED}`;
+
 export const summaries = new Resource<ThreadSummary[]>(
-  '/v1/threads/summary?limit=500',
+  SUMMARIES,
   (event) => event.about === 'tasks' || (event.about === 'thread' && moreThanText(event)),
   700,
 );

@@ -6,7 +6,7 @@ import type { ToolContext, ToolOutcome } from '../tool.ts';
 /** Who asks GitHub, and what becomes of its refusals. The token stays in this process. */
 
 const NO_TOKEN =
-  'No GitHub token is configured, so nothing can be changed on GitHub. Make a token that may create and write repositories (https://github.com/settings/tokens), set GH_TOKEN to it. git_commit commits without pushing.';
+  'There is no GitHub token yet, so nothing can be changed on GitHub. Make one that may create and write repositories (https://github.com/settings/tokens), and put it in on my page, under Settings, All settings. A commit needs none.';
 
 const no = (output: string): ToolOutcome => ({ ok: false, output });
 

@@ -127,7 +127,7 @@ export const pullRequestTools: Tool[] = [
 ];
 
 const tokenHint = (token: string | undefined): string =>
-  token ? '' : ' A private repository needs GH_TOKEN, and its owner.';
+  token ? '' : ' A private repository needs a GitHub token, and its owner.';
 
 interface Wanted {
   title: string;

@@ -58,7 +58,9 @@ export async function writableOf(context: ToolContext, at: Opened, git: Git): Pr
   if (isOutcome(name)) return name;
   const found = await findRepository(writeAccess(context), name);
   if (!found)
-    return no(`${fullName(name)} is not on ${webHost(context.config.GITHUB_API_URL)}, or GH_TOKEN may not see it.`);
+    return no(
+      `${fullName(name)} is not on ${webHost(context.config.GITHUB_API_URL)}, or the GitHub token may not see it.`,
+    );
   return found.archived ? no(ARCHIVED) : found;
 }
 

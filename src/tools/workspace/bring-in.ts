@@ -1,6 +1,6 @@
 import { homedir } from 'node:os';
 import { z } from 'zod';
-import { cloneInto, fetchableAddress, isFolder } from '../../adapters/github/clone.ts';
+import { cloneInto, fetchableAddress, folderProblem, isFolder } from '../../adapters/github/clone.ts';
 import { parseRemote, webHost } from '../../adapters/github/remote.ts';
 import { findRepository } from '../../adapters/github/repositories.ts';
 import { startBaseline } from '../../adapters/workflows.ts';
@@ -28,6 +28,7 @@ const ARCHIVED_MS = 5_000;
 
 const no = (output: string): ToolOutcome => ({ ok: false, output });
 const OWNERS_ONLY = 'Only the owner brings in projects.';
+const atHome = (path: string): string => path.replace(/^~(?=\/)/, homedir());
 const isPath = (from: string): boolean => pastedPath(from) !== null;
 
 export const bringInTools: Tool[] = [
@@ -53,6 +54,12 @@ export const bringInTools: Tool[] = [
     }),
     workspaceOf: ({ from, name }) => name ?? nameFrom(from) ?? undefined,
     asks: ({ from }, _, say) => say(isPath(from) ? 'ask.copy' : 'ask.clone', { from: visibleLine(from) }),
+    inQuestion: ['from'],
+    // before a yes, not after it
+    preview: async ({ from }) => {
+      const path = pastedPath(from);
+      return path ? await folderProblem(atHome(path)) : null;
+    },
     run: (args, context) => onSite(context, (site) => bringIn(context, site, args)),
   }),
 ];
@@ -65,7 +72,7 @@ async function bringIn(
   const { config, db, chatId, signal } = context;
   if ((await reachOf(db, context)) !== null) return no(OWNERS_ONLY);
   const path = pastedPath(wanted);
-  const from = path ? path.replace(/^~(?=\/)/, homedir()) : fetchableAddress(wanted, config.GITHUB_API_URL);
+  const from = path ? atHome(path) : fetchableAddress(wanted, config.GITHUB_API_URL);
   if (from === null)
     return no(
       `${visibleLine(wanted)} cannot be cloned from here: give the https address, without a password in it. What only ssh reaches, clone yourself; then say: open FOLDER.`,

@@ -199,7 +199,7 @@ describe.skipIf(process.platform !== 'linux')('the questions of the set-up', () 
     await pty.sees('a model, your name, your time zone');
     await pty.sees('└');
     pty.press('\x04');
-    await pty.sees('The defaults it is.');
+    await pty.sees('The defaults are used.');
     expect(await pty.ended()).toBe(0);
     expect(pty.shown()).not.toContain('Warning');
     rmSync(fresh, { recursive: true });

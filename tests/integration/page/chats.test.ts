@@ -375,6 +375,10 @@ describe.skipIf(NO_CHROMIUM)('the settings on the page', () => {
     await goTo(page, 'settings', 'all');
     await page.getByLabel('Search settings').fill('tool that a schedule was due catchup');
     await page.getByText('No setting matches.').waitFor();
+    // the word is among those of a group, too, whose other settings have nothing to do with it
+    await page.getByLabel('Search settings').fill('ntfy');
+    await page.getByText('FETCH_NTFY_URL', { exact: true }).waitFor();
+    expect(await page.locator('.setting').count()).toBe(1);
     await page.getByLabel('Search settings').fill('WHATSAPP_PER_DAY');
     const setting = page.locator('.setting', { hasText: 'WHATSAPP_PER_DAY' });
     await page.getByRole('button', { name: 'Change WHATSAPP_PER_DAY' }).click();

@@ -238,6 +238,27 @@ describe.skipIf(NO_CHROMIUM)('a browser', () => {
     await close();
   });
 
+  it('is told within seconds that the network is gone, although its streams stay open', async () => {
+    const { context, page, close } = await letIn(browser, app);
+    await page.locator('.connection.open').waitFor();
+    await context.setOffline(true);
+    // without a word of the browser, the silence of a stream tells it after 40 s
+    await page.getByText('You see the last known state').waitFor({ timeout: 15_000 });
+    await context.setOffline(false);
+    await page.locator('.connection.open').waitFor();
+    await close();
+  });
+
+  it('calls a chat in which nothing was said a new chat', async () => {
+    const thread = await app.thread();
+    const { page, close } = await letIn(browser, app);
+    await goTo(page, 'chats', thread);
+    await page.getByRole('heading', { name: 'New chat', level: 2 }).waitFor();
+    await page.locator('.list-row[aria-current]').filter({ hasText: 'New chat' }).waitFor();
+    expect(await page.locator('body').innerText()).not.toContain('New Thread');
+    await close();
+  });
+
   it('opens the page without a connection, too, and is told so', async () => {
     const { context, page, close } = await letIn(browser, app);
     await page.evaluate('navigator.serviceWorker.ready.then(() => true)');
@@ -268,6 +289,18 @@ describe.skipIf(NO_CHROMIUM)('a page with much in it', () => {
     await page.getByText('step 4999').waitFor();
     await write(page, script([{ say: 'an answer at the end' }]));
     await page.locator('.said.agent').getByText('an answer at the end').waitFor();
+    const first = { id: await app.thread(), title: 'The very first chat' };
+    await app.store.db
+      .updateTable('threads')
+      .set({ title: first.title, updated_at: new Date(0) })
+      .where('id', '=', first.id)
+      .execute();
+    await page.getByRole('searchbox', { name: 'Search chats' }).fill('very FIRST');
+    // it is too old for the list
+    await rows.getByText(first.title).waitFor();
+    expect(await rows.count()).toBe(1);
+    await page.getByRole('searchbox', { name: 'Search chats' }).fill('no such chat');
+    await page.getByText('No chat matches.').waitFor();
     expect(problems).toEqual([]);
     await close();
   });

@@ -37,6 +37,8 @@ describe.skipIf(NO_DOCKER)('the words that bring in a project', () => {
     const { id } = await until('a yes is asked for', async () => (await app.detail(thread)).pending_approvals[0]);
     const detail = await app.detail(thread);
     expect(JSON.stringify(detail.pending_approvals)).toContain(`Copy the repository ${folder} into a workspace`);
+    // the question has the folder
+    expect(JSON.stringify(detail.pending_approvals)).not.toContain('from: ');
     expect((await app.request('POST', `/v1/approvals/${id}`, { decision: 'allow' })).status).toBeLessThan(300);
     const turn = await app.ended(thread, said.turn_id!, 300_000);
     expect(turn.status).toBe('completed');
@@ -45,6 +47,16 @@ describe.skipIf(NO_DOCKER)('the words that bring in a project', () => {
     expect(readFileSync(join(app.home, 'workspaces/notes/notes.txt'), 'utf8')).toBe('hello\n');
     expect(app.model.requests()).toEqual([]);
   }, 400_000);
+
+  it('say before the yes that there is no such folder', async () => {
+    const thread = await app.thread();
+    const said = await app.say(thread, `open ${folder}/nowhere`);
+    const asked = await until('a yes is asked for', async () => (await app.detail(thread)).pending_approvals[0]);
+    const { id } = asked;
+    expect(JSON.stringify(asked)).toContain(`There is no folder ${folder}/nowhere on the machine`);
+    await app.request('POST', `/v1/approvals/${id}`, { decision: 'deny' });
+    await app.ended(thread, said.turn_id!);
+  }, 120_000);
 
   it('say what came of a no', async () => {
     const thread = await app.thread();

@@ -130,13 +130,13 @@ describe.skipIf(!engine)('a project that exists already', () => {
     const from = `${github.apiUrl.replace('/api', '')}/ann/private-shop`;
     expect(await bench.call('workspace_clone', { from })).toMatchObject({
       ok: false,
-      output: expect.stringMatching(/is private\. For a private repository set GH_TOKEN/),
+      output: expect.stringMatching(/is private\. For a private one, put in a GitHub token/),
     });
     expect(
       await bench.call('workspace_clone', { from }, { config: { GH_TOKEN: 'ghp_wrong_0123456789' } }),
     ).toMatchObject({
       ok: false,
-      output: expect.stringContaining('GH_TOKEN may not read it'),
+      output: expect.stringContaining('the GitHub token may not read it'),
     });
     expect(await bench.call('workspace_clone', { from }, { config: { GH_TOKEN: github.token } })).toMatchObject({
       ok: true,

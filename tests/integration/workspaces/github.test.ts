@@ -442,7 +442,7 @@ describe.skipIf(!engine)('tools of GitHub', () => {
     it('a private repository is not shown, and it is said what a token would give', async () => {
       expect(await bench.call('github_pr_list', { repo: 'ann/app' }, none)).toEqual({
         ok: false,
-        output: expect.stringMatching(/without a token \(404\).*private.*set GH_TOKEN/),
+        output: expect.stringMatching(/without a token \(404\).*private.*put in a GitHub token/),
       });
     });
 
@@ -490,7 +490,7 @@ describe.skipIf(!engine)('tools of GitHub', () => {
       const before = github.requests.length;
       expect(await bench.call(name, { ...at, ...args }, none)).toEqual({
         ok: false,
-        output: expect.stringContaining('set GH_TOKEN'),
+        output: expect.stringContaining('put it in on my page'),
       });
       expect(github.requests.length).toBe(before);
     });

@@ -59,7 +59,7 @@ describe('GitHub says no', () => {
       },
       /Authorise the token at https:\/\/github\.com\/orgs\/acme\/sso/,
     ],
-    [{ status: 404 }, /knows no such thing \(404\), or GH_TOKEN may not see it/],
+    [{ status: 404 }, /knows no such thing \(404\), or the token may not see it/],
     [
       { status: 410, body: { message: 'Issues are disabled for this repo' } },
       /switched off\. .*410: Issues are disabled for this repo\.$/,
@@ -87,11 +87,11 @@ describe('GitHub says no', () => {
 
   it('without a token it says what a token would give', async () => {
     await expect(listPullRequests(anonymous(), at('private'), open)).rejects.toThrow(
-      /without a token \(404\).*set GH_TOKEN/,
+      /without a token \(404\).*put in a GitHub token/,
     );
     github.failures.push({ status: 403, headers: { 'x-ratelimit-remaining': '0' } });
     await expect(listPullRequests(anonymous(), at('public'), open)).rejects.toThrow(
-      /Without a token it allows 60 an hour; with GH_TOKEN 5,000/,
+      /Without a token it allows 60 an hour; with one 5,000/,
     );
     expect(await listPullRequests(anonymous(), at('public'), open)).toEqual([]);
   });

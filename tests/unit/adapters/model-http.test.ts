@@ -5,7 +5,7 @@ import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, describe, expect, test, vi } from 'vitest';
-import { discoverModels, verifyModel } from '../../../src/adapters/model/endpoint/discover.ts';
+import { discoverModels, modelsOf, verifyModel } from '../../../src/adapters/model/endpoint/discover.ts';
 import { openModel } from '../../../src/adapters/model/endpoint/open-model.ts';
 import { openaiModel } from '../../../src/adapters/model/endpoint/openai.ts';
 import type { ModelMessage, ModelRequest, ModelTool } from '../../../src/adapters/model/model.ts';
@@ -397,7 +397,19 @@ describe('finding a model', () => {
       OPENAI_API_KEY: 'very-secret-key',
       AGENT_MODEL: 'm',
     });
-    expect(result).toEqual({ ok: false, error: expect.stringMatching(/^Authentication failed: bad key/) });
+    expect(result).toEqual({
+      ok: false,
+      error: expect.stringMatching(/^The key was refused\. The service says: bad key/),
+    });
     expect(JSON.stringify(result)).not.toContain('very-secret-key');
+  });
+
+  test('an address at which nothing answers is told in words', async () => {
+    const nowhere = { OPENAI_BASE_URL: 'http://no-such-host.invalid/v1', OPENAI_API_KEY: 'k', AGENT_MODEL: 'm' };
+    const unknown = /^The name no-such-host\.invalid is not known here\. Usually there is no network, or /;
+    await expect(modelsOf(nowhere)).rejects.toThrow(unknown);
+    expect(await verifyModel(nowhere)).toEqual({ ok: false, error: expect.stringMatching(unknown) });
+    const closed = { ...nowhere, OPENAI_BASE_URL: 'http://127.0.0.1:61/v1' };
+    await expect(modelsOf(closed)).rejects.toThrow('Nothing answers at 127.0.0.1:61. The server may not be running.');
   });
 });

@@ -3,11 +3,13 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { PassThrough } from 'node:stream';
 import { stripVTControlCharacters } from 'node:util';
+import pc from 'picocolors';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { chat } from '../../../src/cli/chat/chat.ts';
 import type { ChatOptions } from '../../../src/cli/chat/input/session.ts';
 import { loadHistory, rememberMessage } from '../../../src/cli/chat/screen/history.ts';
-import { elapsed, plain } from '../../../src/cli/chat/screen/text.ts';
+import { elapsed, plain, styledText } from '../../../src/cli/chat/screen/text.ts';
+import { Running } from '../../../src/cli/chat/view/running.ts';
 import { run as runChat } from '../../../src/cli/setup/open-chat.ts';
 import { loadConfig } from '../../../src/config.ts';
 import { chatServer, until } from './chat-server.ts';
@@ -384,6 +386,38 @@ describe('a terminal', () => {
     expect(times(terminal.text(), 'The disk is full.')).toBe(1);
   });
 
+  test('says a result once where the answer is the same words, and both where it is not', async () => {
+    const terminal = open(true);
+    await connected();
+    server.startTurn('turn_1');
+    const ends = (id: string, result: string, answer: string) => {
+      const tool = server.item(id, 'turn_1', 'tool_call', 'in_progress', '');
+      server.emit('item.started', { item: tool, tool: { id, name: 'ship', input: {} } }, { turn: 'turn_1', item: id });
+      const failed = { ...tool, status: 'failed', summary: `ship: ${result}`, detail: result };
+      server.emit('item.failed', { item: failed }, { turn: 'turn_1', item: id });
+      const said = { ...server.item(`${id}a`, 'turn_1', 'agent_message', 'completed', answer), detail: answer };
+      server.emit('item.completed', { item: said }, { turn: 'turn_1', item: `${id}a` });
+    };
+    ends('i1', 'There is no token yet.', 'There is no token yet.');
+    ends('i2', 'There is no branch.', 'Make a branch first.');
+    await shows(terminal, 'Make a branch first.');
+    expect(times(terminal.text(), 'There is no token yet.')).toBe(1);
+    expect(terminal.text()).toMatch(/✗ There is no branch \(failed\)[\s\S]*Make a branch first\./);
+    // the answer of a model may be a while
+    const slow = server.item('i3', 'turn_1', 'tool_call', 'in_progress', '');
+    server.emit(
+      'item.started',
+      { item: slow, tool: { id: 'i3', name: 'undo', input: {} } },
+      { turn: 'turn_1', item: 'i3' },
+    );
+    server.emit(
+      'item.completed',
+      { item: { ...slow, status: 'completed', summary: 'undo: Undone.' } },
+      { turn: 'turn_1', item: 'i3' },
+    );
+    await shows(terminal, '✓ Undone');
+  });
+
   test('shows an approval with everything that is approved', async () => {
     const terminal = open(true);
     await connected();
@@ -466,6 +500,23 @@ describe('fetch chat', () => {
 describe('text and history', () => {
   test('a duration is read at a glance', () => {
     expect([900, 61_000, 3_725_000].map(elapsed)).toEqual(['0 s', '1 min 1 s', '1 h 2 min']);
+  });
+
+  test('earlier messages have no marks of markdown, except in a block of code', () => {
+    const colors = pc.createColors(true);
+    const { cyan, bold } = colors;
+    expect(styledText('Write `help`.\n**Or**\n```\na `b`\n```\n`c`', colors)).toBe(
+      [`Write ${cyan('help')}.`, bold('Or'), cyan('```'), cyan('a `b`'), cyan('```'), cyan('c')].join('\n'),
+    );
+  });
+
+  test('a duration of a step excludes the time that it waited for the person', () => {
+    const running = new Running();
+    running.startTurn('turn_1', 0);
+    running.startTool('i1', { label: 'making a workspace', turnId: 'turn_1', since: 1_000 });
+    running.ask('q', 'turn_1', 2_000);
+    running.decide('q', 62_000);
+    expect(running.endTool('i1', 63_000)).toBe(61_000);
   });
 
   test('newlines and tabs survive what control characters do not', () => {

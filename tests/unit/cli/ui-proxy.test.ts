@@ -174,10 +174,10 @@ it('shows the lists with names, states and money in words', async () => {
       State: 'waiting',
       WaitingFor: 'approval',
       Channel: 'whatsapp',
-      Spent: '$1.2500',
+      Spent: '$1.25',
       Since: '2026-02-02T00:00:00Z',
     },
-    { Name: 'a chat on WhatsApp', State: 'idle', Channel: 'whatsapp', Spent: '$2.0000' },
+    { Name: 'a chat on WhatsApp', State: 'idle', Channel: 'whatsapp', Spent: '$2.00' },
     { Name: 'a coding task', State: 'failed', Since: '2026-03-03T00:00:00Z' },
   ]);
   expect(shown((await list('schedules')).schedules)).toEqual([{ Name: 'lunch: every weekday at 8:30' }, {}]);

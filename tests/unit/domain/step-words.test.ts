@@ -1,5 +1,6 @@
 import { expect, it } from 'vitest';
 import { doingInWords, isCorrected, stepInWords } from '../../../src/domain/chat/words/step-words.ts';
+import { UNFINISHED } from '../../../src/store/turns/finish.ts';
 import { tools } from '../../../src/tools/registry.ts';
 import { machineWordsIn } from '../../support/transcript.ts';
 
@@ -29,6 +30,7 @@ it.each([
   ['weather_at: sunny', 'Weather at: sunny'],
   ['Task: write hello.txt', 'Task: write hello.txt'],
   ['constructor: made', 'Constructor: made'],
+  ['shell_run: The person said no to "Run this command in demo?" Nothing was run.', 'You said no. Nothing was run.'],
 ])('the step %j is shown as %j', (summary, shown) => {
   expect(stepInWords(summary)).toBe(shown);
 });
@@ -36,4 +38,9 @@ it.each([
 it('a call that the model corrects by itself is told from a failure', () => {
   expect(isCorrected('The arguments of shell_run are not right:\n✖ Unrecognized key: "description"')).toBe(true);
   expect(isCorrected('The command failed.')).toBe(false);
+});
+
+it('a call that never ran because the turn was stopped is no failure', () => {
+  expect(isCorrected(UNFINISHED.pending)).toBe(true);
+  expect(isCorrected(UNFINISHED.running)).toBe(false);
 });

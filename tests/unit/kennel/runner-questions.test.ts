@@ -8,6 +8,7 @@ import { ToolCalls } from '../../../kennel/runner/agent/tool-calls.ts';
 import { Sanitiser } from '../../../kennel/runner/log/sanitiser.ts';
 import { fieldsOf, fillForm, valuesOf } from '../../../kennel/runner/questions/elicitation-form.ts';
 import { PendingQuestions, unsettled } from '../../../kennel/runner/questions/pending-questions.ts';
+import { parseLine } from '../../../src/activities/task/run/log-line.ts';
 import type { LogEvent } from '../../../src/contracts/kennel.ts';
 
 function pending(options: { holdMs?: number; earlier?: Map<string, string> } = {}) {
@@ -113,6 +114,18 @@ describe('permissions', () => {
     'ask_human',
   ])('know our own tool as %s', (title) => {
     expect(isAskHuman({ toolCallId: '1', title })).toBe(true);
+    const line = {
+      seq: 1,
+      step: 0,
+      at: '2026-01-01T00:00:00Z',
+      type: 'tool',
+      id: '1',
+      kind: 'other',
+      status: 'pending',
+    };
+    // people read the log of a task, and know no tool
+    expect(parseLine(JSON.stringify({ ...line, title }))).toMatchObject({ title: 'asks you' });
+    expect(parseLine(JSON.stringify({ ...line, title: `cat ${title}` }))).toMatchObject({ title: `cat ${title}` });
   });
 
   test('do not take a command for our tool that has its name in it', () => {

@@ -78,7 +78,7 @@ describe('figures', () => {
 
 describe('the example in the field for a new schedule', () => {
   it('is a schedule as it stands there', () =>
-    expect(readSchedule(texts.schedules.example)).toEqual({ schedule: '30 8 * * MON-FRI', what: 'what is new?' }));
+    expect(readSchedule(texts.schedules.example)).toEqual({ schedule: '0 8 * * *', what: 'any news?' }));
 });
 
 describe('the plot of what was spent', () => {

@@ -173,7 +173,7 @@ describe('the tools of the kennel', () => {
     for (const name of ['workspace_sync', 'workspace_publish'])
       expect(await named(name).run(named(name).schema.parse({}) as never, context)).toEqual({
         ok: false,
-        output: expect.stringContaining('set GH_TOKEN'),
+        output: expect.stringContaining('put it in on my page'),
       });
   });
 });

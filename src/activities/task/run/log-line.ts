@@ -59,6 +59,9 @@ const asItIs = ({ command, diff }: { command?: string; diff?: string }) => ({
 });
 const storable = (text: string): string => text.replaceAll('\0', '␀').toWellFormed();
 
+/** Our tool by which an agent asks the person, as agents call it. The question is a message of its own. */
+const ASKS = /^(?:(?:mcp[_:. ]+)?fetch[-_./: ]+)?ask_human(?: \(fetch(?: MCP Server)?\))?$/i;
+
 /**
  * Null for text that is no log line. Other texts lose their control characters here, because they are stored, shown and
  * sent as they are.
@@ -69,6 +72,7 @@ export function parseLine(text: string): LogLine | null {
     const line = schema.safeParse(JSON.parse(text));
     if (!line.success) return null;
     const shown = visibleWithin(line.data);
+    if (shown.type === 'tool' && ASKS.test(shown.title)) return { ...shown, title: 'asks you' };
     // a request for consent keeps its text: hidden characters in it are shown to the person, not removed
     return line.data.type === 'permission' ? { ...shown, ...asItIs(line.data) } : shown;
   } catch {

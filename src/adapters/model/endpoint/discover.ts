@@ -27,10 +27,22 @@ type DiscoverOptions = {
   timeoutMs?: number;
 };
 
+/** Why nothing answers, for somebody who has just put in an address or a key. Other reasons stay as they are. */
+function reasonOf(error: ModelError): string {
+  const [, host] = /(?:ENOTFOUND|EAI_AGAIN) (\S+)$/.exec(error.message) ?? [];
+  if (host) return `The name ${host} is not known here. Usually there is no network, or the address is mistyped.`;
+  const [, at] = /ECONNREFUSED (\S+)$/.exec(error.message) ?? [];
+  if (at) return `Nothing answers at ${at}. The server may not be running.`;
+  return error.message.replace(/^Authentication failed: /, 'The key was refused. The service says: ');
+}
+
 /** Names of the models that the endpoint of these settings lists. @throws ModelError with a reason for a person */
 export async function modelsOf(env: Record<string, string>, timeoutMs = 15_000): Promise<string[]> {
   const endpoint = endpointOf(env as unknown as ModelSettings);
-  return endpoint ? await listModels(endpoint, timeoutMs) : [];
+  if (!endpoint) return [];
+  return await listModels(endpoint, timeoutMs).catch((error: unknown) => {
+    throw error instanceof ModelError ? new ModelError(error.type, reasonOf(error)) : error;
+  });
 }
 
 /** Configured keys, then local servers that answer in time with at least one model. Sends nothing to a remote host. */
@@ -174,7 +186,7 @@ export async function verifyModel(
   } catch (error) {
     if (error instanceof ModelError) {
       const rootUrl = error.status === 404 && new URL(model.baseUrl).pathname.length <= 1;
-      return { ok: false, error: rootUrl ? `${error.message}. The base URL usually ends with /v1.` : error.message };
+      return { ok: false, error: rootUrl ? `${error.message}. The base URL usually ends with /v1.` : reasonOf(error) };
     }
     return { ok: false, error: `no answer within ${Math.round(timeoutMs / 1000)} s` };
   } finally {

@@ -92,7 +92,8 @@ function stateOfGit(git: ThreadSummaryRow['git']): { branch: string | null; head
 
 function labelOf(row: ThreadSummaryRow, title: string): string {
   const { screen, label } = capabilitiesOf(row.channel);
-  if (screen === 'client') return title;
+  // clients of the API know the title; a person reads the label
+  if (screen === 'client') return title === UNTITLED ? 'New chat' : title;
   if (screen === 'terminal') return 'Terminal';
   const [digits] = (row.phone ?? '').split('@');
   // an address of a channel says nothing to a person

@@ -50,4 +50,14 @@ export function styleLine(line: string, fence: boolean, colors: Colors): string 
     code !== undefined ? colors.cyan(code) : colors.bold(bold),
   );
 }
+/** The same for each line of a whole text. */
+export function styledText(text: string, colors: Colors): string {
+  let fence = false;
+  const styled = text.split('\n').map((line) => {
+    const shown = styleLine(line, fence, colors);
+    if (isFence(line)) fence = !fence;
+    return shown;
+  });
+  return styled.join('\n');
+}
 export const isFence = (line: string): boolean => /^\s*(```|~~~)/.test(line);

@@ -1,4 +1,4 @@
-import { isFence, plain, styleLine } from '../screen/text.ts';
+import { isFence, plain, styledText, styleLine } from '../screen/text.ts';
 import type { Screen } from '../screen/types.ts';
 
 const LIVE_CHARACTERS = 600;
@@ -58,16 +58,7 @@ export class AnswerStream {
       return;
     }
     if (this.#itemId === itemId) this.#flush();
-    const fenceOfStream = this.#fence;
-    this.#fence = false;
-    this.#screen.print(
-      plain(text)
-        .trimEnd()
-        .split('\n')
-        .map((line) => this.#style(line))
-        .join('\n'),
-    );
-    this.#fence = this.#itemId === null ? false : fenceOfStream;
+    this.#screen.print(styledText(plain(text).trimEnd(), this.#screen.colors));
   }
 
   /** Ends an interrupted answer; true when part of it was shown. */

@@ -4,7 +4,7 @@ import { elapsed } from '../screen/text.ts';
 export class Running {
   readonly turns = new Map<string, number>();
   readonly #tools = new Map<string, { label: string; turnId: string; since: number }>();
-  readonly #questions = new Map<string, string>();
+  readonly #questions = new Map<string, { turnId: string; at: number }>();
   #step = 0;
 
   startTurn(turnId: string, at: number): void {
@@ -14,23 +14,26 @@ export class Running {
   endTurn(turnId: string): void {
     this.turns.delete(turnId);
     for (const [id, tool] of this.#tools) if (tool.turnId === turnId) this.#tools.delete(id);
-    for (const [id, turn] of this.#questions) if (turn === turnId) this.#questions.delete(id);
+    for (const [id, asked] of this.#questions) if (asked.turnId === turnId) this.#questions.delete(id);
   }
   startTool(itemId: string, tool: { label: string; turnId: string; since: number }): void {
     this.#tools.set(itemId, tool);
   }
-  /** Ends a tool; returns when it started. */
+  /** Ends a tool; returns when it started, or would have without the time that it waited for the person. */
   endTool(itemId: string, at: number): number | undefined {
     const since = this.#tools.get(itemId)?.since;
     this.#tools.delete(itemId);
     this.#step = at;
     return since;
   }
-  ask(questionId: string, turnId: string): void {
-    this.#questions.set(questionId, turnId);
+  ask(questionId: string, turnId: string, at: number): void {
+    this.#questions.set(questionId, { turnId, at });
   }
   decide(questionId: string, at: number): void {
+    const asked = this.#questions.get(questionId);
     this.#questions.delete(questionId);
+    for (const tool of this.#tools.values())
+      if (tool.turnId === asked?.turnId) tool.since += Math.max(0, at - Math.max(asked.at, tool.since));
     this.#step = at;
   }
   get isAsked(): boolean {

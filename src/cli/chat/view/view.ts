@@ -3,7 +3,7 @@ import type { EventEnvelope, ItemRecord, TurnRecord } from '../../../contracts/r
 import { isCorrected, stepInWords } from '../../../domain/chat/words/step-words.ts';
 import { MINUTE, SECOND } from '../../../domain/time.ts';
 import { sentText } from '../screen/editor.ts';
-import { callInWords, elapsed, oneLine, plain } from '../screen/text.ts';
+import { callInWords, elapsed, oneLine, plain, styledText } from '../screen/text.ts';
 import type { Screen } from '../screen/types.ts';
 import { AnswerStream } from './answer.ts';
 import { clock, collapsed, type PastMessage, saidIn, whenTold } from './past.ts';
@@ -18,6 +18,10 @@ const MOST_FRESH = 30;
 const KEPT_SAID = 40;
 /** After this silence the next message is shown with its time; ms. */
 const SILENCE_MS = 10 * MINUTE;
+
+/** The answer of a command comes this soon after its step; ms. */
+const HELD_MS = 500;
+const MOST_COMPARED = 5_000;
 
 /** Turns the events of a thread into text for a person. */
 export class ChatView {
@@ -35,6 +39,8 @@ export class ChatView {
   #echoes: Array<{ text: string; until: number }> = [];
   /** turn whose answer was interrupted: the next answer in it starts over */
   #brokeOff: string | null = null;
+  /** the line of a step that has just ended: an answer that says the same takes its place */
+  #held: { result: string; line: string; at: number } | null = null;
   /** turn of which the screen has shown why it failed */
   #failedIn: string | null = null;
 
@@ -78,7 +84,7 @@ export class ChatView {
     const { dim, red } = this.#screen.colors;
     const style = {
       person: (text: string) => dim(sentText(text)),
-      agent: (text: string) => text,
+      agent: (text: string) => styledText(text, this.#screen.colors),
       note: dim,
       error: red,
     };
@@ -101,6 +107,7 @@ export class ChatView {
   }
 
   tick(): void {
+    if (this.#held && Date.now() - this.#held.at > HELD_MS) this.#release();
     const { what, detail } = this.#answer.active ? { what: '' } : this.running.status(Date.now());
     this.#screen.status(what, detail);
   }
@@ -115,6 +122,8 @@ export class ChatView {
     const payload = event.payload as Payload;
     const turnId = event.turn_id ?? '';
     const now = timeOf(event.timestamp);
+    const isAnswer = payload.item?.kind === 'agent_message';
+    if (!isAnswer) this.#release();
     switch (event.event) {
       case 'turn.started':
         if (payload.turn && isRunning(payload.turn)) this.running.startTurn(turnId, now);
@@ -135,10 +144,10 @@ export class ChatView {
         if (payload.item) this.#ended(payload.item, turnId, now);
         break;
       case 'user_input.required':
-        if (payload.id && payload.request) this.#question({ id: payload.id, request: payload.request }, turnId);
+        if (payload.id && payload.request) this.#question({ id: payload.id, request: payload.request }, turnId, now);
         break;
       case 'approval.required':
-        if (payload.id) this.#question(payload as unknown as PendingApproval, turnId);
+        if (payload.id) this.#question(payload as unknown as PendingApproval, turnId, now);
         break;
       case 'user_input.answered':
         this.running.decide(payload.input_id ?? '', now);
@@ -184,6 +193,7 @@ export class ChatView {
       if (!this.dropEcho(text)) this.#screen.print(dim(sentText(plain(text))));
     } else if (item.kind === 'agent_message') {
       if (item.status === 'completed') {
+        this.#release(text);
         this.#answer.complete(item.id, text);
         this.#lastSaid = [...this.#lastSaid.slice(1 - KEPT_SAID), { turnId, text }];
         this.progress++;
@@ -202,11 +212,22 @@ export class ChatView {
       const since = this.running.endTool(item.id, now);
       const took = since === undefined || now - since < SECOND ? '' : `, ${elapsed(now - since)}`;
       if (!this.#screen.interactive || isCorrected(text)) return;
-      const line = oneLine(stepInWords(item.summary), 100).replace(/(?<![.:])[.:]+$/, '');
-      this.#screen.print(
-        item.status === 'completed' ? dim(`  ✓ ${line}${took}`) : yellow(`  ✗ ${line} (${item.status}${took})`),
-      );
+      const result = stepInWords(item.summary);
+      const words = oneLine(result, 100).replace(/(?<![.:])[.:]+$/, '');
+      const line =
+        item.status === 'completed' ? dim(`  ✓ ${words}${took}`) : yellow(`  ✗ ${words} (${item.status}${took})`);
+      this.#held = { result, line, at: Date.now() };
     }
+  }
+
+  /** Prints the line of the step that has just ended, unless the answer begins with its words. */
+  #release(answer?: string): void {
+    const held = this.#held;
+    this.#held = null;
+    if (!held) return;
+    // a long summary was cut
+    const words = oneLine(held.result, MOST_COMPARED).replace(/(?:\.{3}|…)$/, '');
+    if (answer === undefined || !oneLine(answer, MOST_COMPARED).startsWith(words)) this.#screen.print(held.line);
   }
 
   #endTurn(turnId: string, turn?: TurnRecord): void {
@@ -219,8 +240,8 @@ export class ChatView {
       this.problem(plain(turn.error ? `This turn failed: ${turn.error}` : 'This turn failed.'));
   }
 
-  #question(asked: PendingUserInput | PendingApproval, turnId: string): void {
-    this.running.ask(asked.id, turnId);
+  #question(asked: PendingUserInput | PendingApproval, turnId: string, at = Date.now()): void {
+    this.running.ask(asked.id, turnId, at);
     this.progress++;
     if (this.#shown.has(asked.id)) return;
     this.#shown.set(asked.id, performance.now());

@@ -10,6 +10,7 @@ import {
   SPEND_MICRO_USD,
 } from '../../../contracts/signals.ts';
 import { scheduleInWords } from '../../../domain/chat/words/schedule-words.ts';
+import { moneyText } from '../../../domain/model/price-book.ts';
 
 /**
  * The lists of the Temporal Web UI for people. The UI shows search attributes, which are never encrypted, and no memo.
@@ -130,7 +131,9 @@ async function workflowColumns(listed: ListedWorkflow, codec: PayloadCodec): Pro
     State: running ? String(phase ?? STATES[type?.name ?? ''] ?? 'working') : ended.replaceAll('_', ' '),
     ...(typeof channel === 'string' && { Channel: channel in CHANNELS ? channel : 'unknown' }),
     ...(typeof waitsFor === 'string' && running && { WaitingFor: waitsFor }),
-    ...(attribute(listed, SPEND_MICRO_USD) !== undefined && { Spent: `$${(spentBy(listed) / 1e6).toFixed(4)}` }),
+    ...(attribute(listed, SPEND_MICRO_USD) !== undefined && {
+      Spent: moneyText({ tokens: 0, microUsd: spentBy(listed) }),
+    }),
     ...(typeof since === 'string' && { Since: since }),
   };
 }

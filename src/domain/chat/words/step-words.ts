@@ -104,9 +104,14 @@ export function stepInWords(summary: string): string {
     .replace(OUR_IDS, '')
     .replace(NAMES, (word) => wordsOf(word) ?? word);
   if (result === '') return doing;
+  if (DENIED.test(result)) return YOU_SAID_NO;
   if (tool === 'task_create') return toldToPerson(summary.slice(whole.length));
   return Object.hasOwn(OURS, tool) ? result : `${doing}: ${result}`;
 }
+
+/** What a model is told of a no (`decideQuestion` in src/store/turns/questions/decide.ts); the person knows what it was. */
+const DENIED = /^The person said no to "/;
+const YOU_SAID_NO = 'You said no. Nothing was run.';
 
 const capital = (text: string): string => text.charAt(0).toUpperCase() + text.slice(1);
 
@@ -125,6 +130,7 @@ export function toldToPerson(
   result: string,
   begun: (how: Begun, workspace: string) => string = begunInEnglish,
 ): string {
+  if (DENIED.test(result)) return YOU_SAID_NO;
   const [, workspace, planned] =
     /^Created task tsk_\w+: .* → [\w-]+ in ([\w.-]+)\. (It begins with a plan)?/s.exec(result) ?? [];
   if (workspace === undefined) return withoutIds(result);
@@ -136,6 +142,9 @@ export function toldToPerson(
 export const withoutIds = (text: string): string =>
   text.replace(OUR_IDS, '').replace(NAMES, (name) => (wordsOf(name) ? name.replaceAll('_', ' ') : name));
 
-/** Calls that a model corrects by itself (`prepareCall` in src/tools/registry.ts): nobody else has to know. */
-const CORRECTED = /^(?:The arguments of \S{1,100} are not |There is no tool ")/;
+/**
+ * Calls that a model corrects by itself (`prepareCall` in src/tools/registry.ts), and those that a stop came before
+ * (`UNFINISHED` in src/store/turns/finish.ts), which the end of the turn tells: nobody else has to know.
+ */
+const CORRECTED = /^(?:The arguments of \S{1,100} are not |There is no tool "|Not run: the turn was stopped )/;
 export const isCorrected = (result: string): boolean => CORRECTED.test(result);

@@ -10,21 +10,28 @@ import { command, saying } from './command.ts';
 export const usage = command({
   help: ['helps.usage'],
   parse: saying('usage', '/u', 'show usage'),
-  mayAnswer: true,
+  mayAnswer: 'question',
   run: async (_, { tx, config, say, owned, shared }) => {
     const { FETCH_TIME_ZONE: zone } = config;
     const here = await usageTotals(tx.now, tx.chatId, zone);
     // others read along in a group
     const all = owned && !shared ? await usageTotals(tx.now, null, zone) : null;
     const { cached, input } = await cachedToday(tx.now, tx.chatId, zone);
-    const today = ({ turns, tasks }: Totals) => ({
-      spent: spentText(sumOf(turns.today, tasks.today), tasks.today, say),
-    });
-    const ever = ({ turns, tasks }: Totals) => ({ spent: spentText(sumOf(turns.ever, tasks.ever), tasks.ever, say) });
+    const today = ({ turns, tasks }: Totals) => spentText(sumOf(turns.today, tasks.today), tasks.today, say);
+    const ever = ({ turns, tasks }: Totals) => spentText(sumOf(turns.ever, tasks.ever), tasks.ever, say);
+    // on the first day, and with a single chat, the figures are the same ones
+    const lines = [
+      { key: 'usage.hereToday', spent: today(here), said: [] },
+      { key: 'usage.hereEver', spent: ever(here), said: [today(here)] },
+      ...(all
+        ? [
+            { key: 'usage.allToday', spent: today(all), said: [today(here)] } as const,
+            { key: 'usage.allEver', spent: ever(all), said: [ever(here), today(all)] } as const,
+          ]
+        : []),
+    ] as const;
     return [
-      say('usage.hereToday', today(here)),
-      say('usage.hereEver', ever(here)),
-      ...(all ? [say('usage.allToday', today(all)), say('usage.allEver', ever(all))] : []),
+      ...lines.flatMap(({ key, spent, said }) => (said.some((each) => each === spent) ? [] : [say(key, { spent })])),
       ...(cached > 0 ? [say('usage.cached', { cached: tokensText(cached), input: tokensText(input) })] : []),
       zone === 'UTC' ? say('usage.dayUtc') : say('usage.day', { zone }),
     ].join('\n');
@@ -47,6 +54,6 @@ const sumOf = (one: Spent, other: Spent): Spent => ({
 export const version = command({
   help: ['helps.version'],
   parse: saying('version', '/v', 'show version', 'which version are you'),
-  mayAnswer: true,
+  mayAnswer: 'question',
   run: async (_, { say }) => say('about.version', { version: VERSION, node: process.version }),
 });

@@ -27,7 +27,7 @@ export const toolsCommand = command({
   topic: 'trust',
   help: ['helps.tools'],
   parse: parseTools,
-  mayAnswer: true,
+  mayAnswer: 'question',
   ownersOnly: () => 'owner.tools',
   run: async (order, context) => {
     const { tx, shared, say } = context;

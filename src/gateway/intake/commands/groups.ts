@@ -15,7 +15,7 @@ export const groups = command({
   topic: 'trust',
   help: ['helps.groups'],
   parse: saying('groups', 'list groups', 'show groups', 'my groups'),
-  mayAnswer: true,
+  mayAnswer: 'question',
   ownersOnly: () => 'owner.groups',
   run: async (_, { tx, config, shared, say }) => {
     if (shared) return say('own.chat');

@@ -11,7 +11,7 @@ const SHOWN = 30;
 export const memories = command({
   help: ['helps.memories'],
   parse: saying('memories', 'memory', 'show memories', 'list memories', 'my memories', 'what do you remember'),
-  mayAnswer: true,
+  mayAnswer: 'question',
   run: async (_, { tx, config, say }) => {
     const found = await listMemories(tx.now, await memoryOwner(tx.now, tx.chatId, config), SHOWN + 1);
     if (found.length === 0) return say('memory.none');

@@ -27,7 +27,7 @@ export const model = command({
     'which model are you',
     'what model are you',
   ),
-  mayAnswer: true,
+  mayAnswer: 'question',
   run: async (_, { tx, config, say }) => {
     const { preferences } = await chosenIn(tx.now, tx.chatId);
     const latest = await latestModel(tx.now, tx.threadId);

@@ -11,7 +11,7 @@ export const preferences = command({
   topic: 'schedules',
   help: ['helps.preferences'],
   parse: saying('preferences', 'prefs', 'settings', 'show preferences', 'my preferences'),
-  mayAnswer: true,
+  mayAnswer: 'question',
   run: async (_, { tx, config, say }) => {
     const { preferences: chosen, autonomy } = await chosenIn(tx.now, tx.chatId);
     return preferencesText(chosen, { autonomy, timeZone: chosen.timeZone ?? config.FETCH_TIME_ZONE }, say);

@@ -34,7 +34,7 @@ export const projects = command({
   topic: 'tasks',
   help: ['helps.projects'],
   parse: saying('projects', '/ls', 'workspaces', 'list projects', 'list workspaces', 'my projects', 'show projects'),
-  mayAnswer: true,
+  mayAnswer: 'question',
   run: async (_, { tx, by, say }) => {
     const [rows, active] = await Promise.all([reachable(tx.now, tx.chatId, by), activeWorkspace(tx.now, tx.chatId)]);
     if (rows.length === 0) return say('projects.none');

@@ -47,7 +47,7 @@ export const schedules = command({
     'my schedules',
     'my reminders',
   ),
-  mayAnswer: true,
+  mayAnswer: 'question',
   run: async (_, context) => listOf(await entriesOf(context.tx.now, context.tx.chatId), context),
 });
 

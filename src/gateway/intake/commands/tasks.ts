@@ -37,7 +37,7 @@ export const tasks = command({
   topic: 'tasks',
   help: ['helps.tasks'],
   parse: saying('tasks', 'list tasks', 'show tasks', 'my tasks'),
-  mayAnswer: true,
+  mayAnswer: 'question',
   run: async (_, { tx, say }) => {
     const live = await tasksOfChat(tx.now, tx.chatId, { live: true, limit: LIVE_SHOWN });
     const over = (await tasksOfChat(tx.now, tx.chatId, { limit: LIVE_SHOWN + OVER_SHOWN }))

@@ -33,7 +33,7 @@ export const rules = command({
   topic: 'trust',
   help: ['helps.rules'],
   parse: saying('rules'),
-  mayAnswer: true,
+  mayAnswer: 'question',
   run: async (_, { tx, say }) => {
     const kinds = await answersByKind(tx.now, tx.chatId, KINDS_LISTED);
     if (kinds.length === 0) return say('rules.none');

@@ -58,6 +58,6 @@ function messageIn(text: string): string {
 
 /** Why something failed, for a person. */
 export const reasonOf = (error: unknown): string => {
-  if (error instanceof ApiError) return error.status === 401 ? texts.loggedOut : error.message;
+  if (error instanceof ApiError) return error.status === 401 ? texts.connection.refused : error.message;
   return error instanceof TypeError ? texts.unreachable : String((error as Error)?.message ?? error);
 };

@@ -147,6 +147,27 @@ describe('words beside an approval while no turn runs', () => {
   });
 });
 
+describe('a word for a list', () => {
+  it('lists while an approval waits, which stays open, and is the answer to a question', async () => {
+    const thread = await app.thread();
+    const turn = await app.turn(thread, [{ call: [create('listed')] }, { say: 'done' }]);
+    const { id } = await approval(thread);
+    for (const [word, told] of [
+      ['schedules', /^Nothing runs by itself/],
+      ['tasks', /No coding task/],
+      ['memories', /^I remember nothing here/],
+      ['usage', /^This chat, today/],
+    ] as const) {
+      expect((await app.say(thread, word)).kind).toBe('reply');
+      expect(await lastReply(thread)).toMatch(told);
+    }
+    expect(await openIds(thread)).toEqual([id]);
+    await app.say(thread, 'yes');
+    await app.ended(thread, turn);
+    expect(await routinesOf(thread)).toEqual(['listed']);
+  });
+});
+
 describe('a word for the policy', () => {
   it('is the answer while a question is open, and needs its slash to be more', async () => {
     const thread = await app.thread();

@@ -52,7 +52,7 @@ export function followPairing(
     if (phone !== null && asked && error && !creds.account)
       failed(
         new Error(
-          `WhatsApp refused a pairing code for this number (${`${error.attrs.code} ${error.attrs.text ?? ''}`.trim()}). Is it the number of a WhatsApp account? Wait some minutes, or scan a QR: fetch pair`,
+          `WhatsApp refused a pairing code for this number (${`${error.attrs.code} ${error.attrs.text ?? ''}`.trim()}). Is it the number of a WhatsApp account? Wait some minutes, or scan a QR.`,
         ),
       );
   });

@@ -64,7 +64,7 @@ describe('messages on WhatsApp', () => {
     await Paul.send('Remind me to stretch in 4 seconds.');
     await shown(Paul, /I will remind you .*: stretch/);
     await Paul.send('usage');
-    const usage = await shown(Paul, 'This chat, in all');
+    const usage = await shown(Paul, 'This chat, today');
     expect(JSON.stringify(usage)).not.toContain('All chats');
     await Paul.send('plan off');
     await shown(Paul, 'Only the owner lets tasks begin without a plan');

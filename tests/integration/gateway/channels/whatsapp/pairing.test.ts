@@ -205,7 +205,10 @@ describe('WhatsApp in a running instance', () => {
     const unpair = command(['unpair']);
     expect(await unpair.ended).toBe(0);
     expect(fixture.devices).toHaveLength(0);
-    expect(await status()).toMatchObject({ state: 'disconnected', lastError: expect.stringContaining('fetch pair') });
+    expect(await status()).toMatchObject({
+      state: 'disconnected',
+      lastError: expect.stringContaining('link it again'),
+    });
   });
 
   it('gives a pairing code with fetch pair --phone, and refuses what is no number', async () => {

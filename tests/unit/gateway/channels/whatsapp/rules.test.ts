@@ -94,17 +94,17 @@ describe('the reaction to a disconnect code', () => {
   });
 
   it('says after five bad sessions in a row what a person can do', () => {
-    expect(reactionTo(close(500, { consecutive: 5 })).say(english)).toContain('fetch pair');
-    expect(reactionTo(close(500, { consecutive: 4 })).say(english)).not.toContain('fetch pair');
+    expect(reactionTo(close(500, { consecutive: 5 })).say(english)).toContain('link it again on my page');
+    expect(reactionTo(close(500, { consecutive: 4 })).say(english)).not.toContain('link it again on my page');
   });
 
   it('a pairing that fails says which way it failed, and what to do', () => {
     const unpaired = (code: number | undefined, more: Partial<Close> = {}) =>
       reactionTo({ ...close(code!), paired: false, ...more }).say(english);
     const says = [
-      [unpaired(408, { unscanned: true }), /not scanned .* in time; `fetch pair` shows a new one/],
-      [unpaired(408), /did not answer in time: .*`fetch pair` tries again/],
-      [unpaired(401), /refused to link this device.*`fetch pair`/],
+      [unpaired(408, { unscanned: true }), /not scanned .* in time\. Ask for a new one on my page/],
+      [unpaired(408), /did not answer in time: .*try again on my page/],
+      [unpaired(401), /refused to link this device.*try again on my page/],
       [unpaired(405, { versionTried: true }), /no longer accepts this version.*upgrade/],
       [unpaired(408, { unreached: 'ECONNREFUSED' }), /cannot be reached from this machine: the connection was refused/],
     ] as const;
