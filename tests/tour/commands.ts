@@ -143,7 +143,7 @@ const consent: Line[] = [
     /Say "more" to read on/,
   ],
   ['more', /a line of text/],
-  ['no', /You said no\. Nothing was run/],
+  ['no', /The person said no/],
   [calls(['workflow_create', { name: 'second', steps: ['workflow_list'] }]), /Save the routine "second"\?/],
   ['yes all', /Saved the routine "second"/],
   ['supervised', /I ask before everything/],
