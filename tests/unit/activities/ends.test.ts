@@ -71,7 +71,12 @@ test('the steps of a dialogue that has ended are looked at once, also where they
   const looked: string[] = [];
   const thread = {
     messages: [...messages, asked],
-    calls: { get: (id: string) => (looked.push(id), calls.get(id)) } as typeof calls,
+    calls: {
+      get(id: string) {
+        looked.push(id);
+        return calls.get(id);
+      },
+    },
   };
   const added = new Map();
   const first = loopsOf(thread, added);
