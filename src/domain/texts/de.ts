@@ -1018,7 +1018,8 @@ export const de: Translation = {
   'github.answered': 'GitHub antwortete {status}: {why}.',
   'github.broken': 'GitHub antwortete {status}.',
   'github.away': 'GitHub ist unter {host} nicht erreichbar: {why}.',
-  'github.odd': '{host} hat etwas geantwortet, das nicht zur API von GitHub gehört: Prüf GITHUB_API_URL.',
+  'github.odd':
+    '{host} hat etwas geantwortet, das nicht zur API von GitHub gehört. Prüf seine Adresse auf meiner Seite unter Settings, All settings.',
   'github.noBranch': 'Auf dem Server gibt es keinen Branch {name}.',
   'github.tooMany': 'Die Commits von {name} sind zu viele, um sie hereinzuholen: Hol sie von Hand herein.',
   'github.unread': 'Die Commits ließen sich nicht lesen: {why}',

@@ -1005,7 +1005,8 @@ export const en = {
   'github.answered': 'GitHub answered {status}: {why}.',
   'github.broken': 'GitHub answered {status}.',
   'github.away': 'GitHub cannot be reached at {host}: {why}.',
-  'github.odd': "{host} answered something that is not of GitHub's API: check GITHUB_API_URL.",
+  'github.odd':
+    "{host} answered something that is not of GitHub's API. Check its address on my page, under Settings, All settings.",
   'github.noBranch': 'There is no branch {name} on the server.',
   'github.tooMany': 'The commits of {name} are too many to be brought in: bring them in by hand.',
   'github.unread': 'The commits could not be read: {why}',

@@ -999,7 +999,8 @@ export const es: Translation = {
   'github.answered': 'GitHub respondió {status}: {why}.',
   'github.broken': 'GitHub respondió {status}.',
   'github.away': 'No se puede llegar a GitHub en {host}: {why}.',
-  'github.odd': '{host} respondió algo que no es de la API de GitHub: revisa GITHUB_API_URL.',
+  'github.odd':
+    '{host} respondió algo que no es de la API de GitHub. Revisa su dirección en mi página, en Settings, All settings.',
   'github.noBranch': 'En el servidor no hay ninguna rama {name}.',
   'github.tooMany': 'Los commits de {name} son demasiados para traerlos: tráelos a mano.',
   'github.unread': 'No se pudieron leer los commits: {why}',

@@ -1018,7 +1018,8 @@ export const fr: Translation = {
   'github.answered': 'GitHub a répondu {status} : {why}.',
   'github.broken': 'GitHub a répondu {status}.',
   'github.away': 'GitHub n’est pas joignable à {host} : {why}.',
-  'github.odd': '{host} a répondu quelque chose qui n’est pas de l’API de GitHub : vérifie GITHUB_API_URL.',
+  'github.odd':
+    '{host} a répondu quelque chose qui n’est pas de l’API de GitHub. Vérifie son adresse sur ma page, sous Settings, All settings.',
   'github.noBranch': 'Il n’y a pas de branche {name} sur le serveur.',
   'github.tooMany': 'Les commits de {name} sont trop nombreux pour être ramenés : ramène-les à la main.',
   'github.unread': 'Les commits n’ont pas pu être lus : {why}',

@@ -963,7 +963,7 @@ export const hi: Translation = {
   'github.answered': 'GitHub का जवाब {status}: {why}.',
   'github.broken': 'GitHub का जवाब {status} आया।',
   'github.away': 'GitHub {host} पर नहीं मिल रहा: {why}.',
-  'github.odd': '{host} का जवाब GitHub की API जैसा नहीं है: GITHUB_API_URL जाँचिए।',
+  'github.odd': '{host} का जवाब GitHub की API जैसा नहीं है। पेज पर Settings, All settings में उसका पता जाँचिए।',
   'github.noBranch': 'सर्वर पर {name} ब्रांच नहीं है।',
   'github.tooMany': '{name} के कमिट बहुत ज़्यादा हैं: उन्हें हाथ से लाइए।',
   'github.unread': 'कमिट पढ़े नहीं जा सके: {why}',

@@ -992,7 +992,8 @@ export const pt: Translation = {
   'github.answered': 'O GitHub respondeu {status}: {why}.',
   'github.broken': 'O GitHub respondeu {status}.',
   'github.away': 'O GitHub está fora de alcance em {host}: {why}.',
-  'github.odd': '{host} respondeu algo que não é da API do GitHub: confira GITHUB_API_URL.',
+  'github.odd':
+    '{host} respondeu algo que não é da API do GitHub. Confira o endereço dele na minha página, em Settings, All settings.',
   'github.noBranch': 'No servidor não há nenhum branch {name}.',
   'github.tooMany': 'Os commits de {name} são muitos para trazer: traga à mão.',
   'github.unread': 'Os commits não puderam ser lidos: {why}',

@@ -78,11 +78,11 @@ describe('where it goes', () => {
       ...more,
     });
 
-  it('says which setting is missing', () => {
+  it('says what is missing', () => {
     const { anthropic, openai, gemini } = settings({});
     expect([anthropic, openai, gemini]).toEqual([
       { why: expect.stringContaining('ANTHROPIC_API_KEY') },
-      { why: expect.stringContaining('OPENAI_API_KEY') },
+      { why: expect.stringContaining('put in a key on my page') },
       { why: expect.stringContaining('GEMINI_API_KEY') },
     ]);
   });

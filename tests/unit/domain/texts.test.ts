@@ -255,7 +255,7 @@ describe('a sentence that was made in English', () => {
     const at = { name: '#3 "Add a login"', url: null };
     const reason = english('github.mayNot', { why: 'Resource not accessible', needs: 'contents=write' });
     expect(toldText('not pushed', at, reason, say)).toBe(
-      'Auf #3 "Add a login" wurde nichts gepusht. GH_TOKEN darf das nicht (403: Resource not accessible). Es braucht den Scope repo, oder als Fine-grained-Token die Rechte contents=write.',
+      'Auf #3 "Add a login" wurde nichts gepusht. Das GitHub-Token darf das nicht (403: Resource not accessible). Es braucht den Scope repo, oder als Fine-grained-Token die Rechte contents=write.',
     );
     expect(toldText('not pushed', at, reason)).toBe(`Nothing was pushed to #3 "Add a login". ${reason}`);
     expect(toldText('no agent', at, `${english('agent.none')} Words of others.`, say)).toMatch(
