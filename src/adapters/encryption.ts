@@ -1,4 +1,4 @@
-import { createCipheriv, createDecipheriv, randomBytes } from 'node:crypto';
+import { createCipheriv, createDecipheriv, createSecretKey, randomBytes } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Config } from '../config.ts';
@@ -27,8 +27,9 @@ export interface Sealer {
 
 /** @param key 64 hex digits */
 export function createSealer(key: string): Sealer {
-  const secret = Buffer.from(key, 'hex');
-  if (secret.length !== 32) throw new Error('The encryption key must be 64 hex digits.');
+  const bytes = Buffer.from(key, 'hex');
+  if (bytes.length !== 32) throw new Error('The encryption key must be 64 hex digits.');
+  const secret = createSecretKey(bytes);
   return {
     seal(place, text) {
       const nonce = randomBytes(NONCE_BYTES);

@@ -1,9 +1,10 @@
-import { createHash } from 'node:crypto';
+import { createHash, createSecretKey, type KeyObject } from 'node:crypto';
 
 /** A key of AES-256-GCM. Its id is stored with what it encrypts, and says nothing about it. */
 export interface PayloadKey {
   id: string;
-  secret: Buffer;
+  /** a key object: a cipher of bytes takes Node five times as long */
+  secret: KeyObject;
 }
 
 /** The keys of this process. */
@@ -22,7 +23,8 @@ const PLAIN = 'off';
 export function payloadKey(hex: string): PayloadKey {
   const secret = Buffer.from(hex, 'hex');
   if (secret.length !== 32) throw new Error('A payload key must be 64 hex digits.');
-  return { id: createHash('sha256').update('payload key ').update(secret).digest('hex').slice(0, 12), secret };
+  const id = createHash('sha256').update('payload key ').update(secret).digest('hex').slice(0, 12);
+  return { id, secret: createSecretKey(secret) };
 }
 
 /**
