@@ -21,18 +21,17 @@ export const fr: Translation = {
   'try.lunch': '`ask me about lunch` : une question qui t’attend, même quand tout est arrêté',
   'try.task': '`create workspace demo`, puis `task` : une tâche de code dans un conteneur, qui te pose une question',
   'try.count': '`count to 100`, et `stop` au milieu',
-  'try.minute':
-    '`every minute` : une routine planifiée qui tourne sans que personne ne regarde ; `stop schedule` l’arrête',
+  'try.minute': '`every minute` : une routine planifiée, qui tourne toute seule ; `stop schedule` l’arrête',
   'try.page':
     '`crée un workspace nommé demo et dedans une page qui affiche l’heure` : une tâche de code dans un conteneur, qui prévient quand c’est fini',
   'try.job':
     '`pose-moi trois questions, l’une après l’autre, et devine mon métier` : une question t’attend, même quand tout est arrêté',
   'try.read': '`lis https://example.com et dis-moi à quoi ça sert` : une page, en bref',
   'try.weekday':
-    '`chaque jour de semaine à 8:30, dis-moi quel jour on est` : une routine planifiée qui tourne sans que personne ne regarde',
+    '`chaque jour de semaine à 8:30, dis-moi quel jour on est` : une routine planifiée, qui tourne toute seule',
   'help.write': 'Écris avec tes mots ce qu’il te faut, par exemple :',
   'help.words':
-    '`stop` arrête ce qui tourne, `status` le montre, `undo` annule le dernier changement, `/new` repart de zéro. Avant tout ce qui est risqué, je demande : oui, non ou « toujours ».',
+    '`stop` arrête ce qui tourne, `status` le montre, `undo` annule le dernier changement, `/new` repart de zéro. Avant un risque, je demande : oui, non ou « toujours ».',
   'help.more': 'Plus : `help tasks`, `help schedules`, `help trust`, `help all`.',
   'new.busy': 'Je travaille encore. Dis d’abord `stop`, puis `/new`.',
   'new.begun':

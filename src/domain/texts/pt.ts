@@ -28,9 +28,9 @@ export const pt: Translation = {
     '`me faça três perguntas, uma depois da outra, e adivinhe a minha profissão`: uma pergunta espera por você, mesmo com tudo desligado',
   'try.read': '`leia https://example.com e me diga para que serve`: uma página, em resumo',
   'try.weekday': '`todo dia útil às 8:30, me diga que dia é`: um agendamento que roda sem ninguém olhar',
-  'help.write': 'Escreva com as suas palavras o que você precisa, por exemplo:',
+  'help.write': 'Escreva com suas palavras o que precisa, por exemplo:',
   'help.words':
-    '`stop` encerra o que está rodando, `status` mostra, `undo` desfaz a última mudança, `/new` começa de novo. Antes de algo arriscado eu pergunto: sim, não ou “sempre”.',
+    '`stop` encerra o que está rodando, `status` mostra, `undo` desfaz a última mudança, `/new` começa de novo. Antes de algo arriscado, pergunto: sim, não ou “sempre”.',
   'help.more': 'Mais: `help tasks`, `help schedules`, `help trust`, `help all`.',
   'new.busy': 'Ainda estou trabalhando. Diga primeiro `stop` e depois `/new`.',
   'new.begun':

@@ -84,7 +84,14 @@ describe.each(languages)('the texts in %s', (language) => {
     expect(say('hello.named', { name: '{x} <b>' })).toContain('{x} <b>');
     expect(say.list(['a', 'b', 'c'])).toMatch(/^a, b,? \S+ c$/);
     expect(greetingText({ practice: false, tasks: true }, 'Ada', say).split('\n')).toHaveLength(8);
-    expect(shortHelp({ practice: true, tasks: true }, say)).not.toMatch(/undefined|[{}]/);
+    for (const practice of [true, false])
+      for (const tasks of [true, false]) {
+        const help = shortHelp({ practice, tasks }, say);
+        expect(help).not.toMatch(/undefined|[{}]/);
+        // a sign alone is no word, as before a colon in French
+        const words = help.match(/\S*[\p{L}\p{N}]\S*/gu)!.length;
+        expect([practice, tasks, words, words >= 55 && words <= 80]).toEqual([practice, tasks, words, true]);
+      }
     expect(fallen).toEqual([]);
   });
 });
