@@ -100,7 +100,7 @@ describe('GitHub says no', () => {
     for (const body of ['<html>Log in</html>', { login: 1 }, [], null]) {
       github.failures.push({ status: 200, body });
       await expect(accountOf(access())).rejects.toThrow(
-        /answered something that is not of GitHub's API: check GITHUB_API_URL/,
+        /answered something that is not of GitHub's API. Check its address on my page/,
       );
     }
   });
