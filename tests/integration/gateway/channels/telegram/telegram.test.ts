@@ -517,9 +517,11 @@ it('keeps what it has to say while its token is revoked, says so, and loses noth
   server.fail('getUpdates', revoked);
   server.fail('sendMessage', revoked);
   server.cutPoll();
-  await until('the poll is refused', () => logged.includes('does not accept FETCH_TELEGRAM_TOKEN'));
+  await until('the poll is refused', () => logged.includes('does not accept the token of the bot'));
   const told = await db().selectFrom('tg_bots').select('problem').executeTakeFirst();
-  expect(told?.problem).toBe('Telegram does not accept FETCH_TELEGRAM_TOKEN. Get a token from @BotFather, and set it.');
+  expect(told?.problem).toBe(
+    'Telegram does not accept the token of the bot. Get one from @BotFather, and put it in on my page, under Settings.',
+  );
   const id = `out_${++counter}`;
   const row = {
     id,
