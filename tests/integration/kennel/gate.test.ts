@@ -409,12 +409,12 @@ describe('a call through the model socket', () => {
     expect(providers.requests()).toHaveLength(before);
   });
 
-  it('says which setting is missing where no model is configured', async () => {
+  it('says what is missing where no model is set up', async () => {
     const none = settingsFor('http://127.0.0.1:9', { OPENAI_BASE_URL: undefined, OPENAI_API_KEY: undefined });
     const { folder } = await opened({ gate: { settings: none } });
     expect(await ask(folder, CALLS.chat.path(), CALLS.chat.body(false))).toMatchObject({
       status: 503,
-      text: expect.stringContaining('OPENAI_API_KEY'),
+      text: expect.stringContaining('put in a key on my page'),
     });
   });
 
