@@ -121,7 +121,7 @@ const together: Line[] = [
   ],
   ['merge', /Part 1 is in[\s\S]*Part 2 is in/],
   ['ship', /I make the pull request/, /is open\. I watch its checks/],
-  ['ship status', /is watched/],
+  ['ship status', /is watched|waits for/],
   ['ship and merge when green', /Make a pull request in demo/],
   ['no', /You said no\. Nothing was run/],
   ['ship merge', /Merge the pull request/],

@@ -110,6 +110,8 @@ export class BrowserFailed extends Error {
 
 /** For all commands of one call, in ms. */
 const CALL_MS = 30_000;
+/** The program opens every site that has stored something, and waits for each. */
+const LOGINS_MS = 120_000;
 /** How long the care of all browsers waits for one that is at work, in ms. */
 const BUSY_MS = 50;
 /** A page may have any size. */
@@ -195,8 +197,10 @@ class HostBrowsers implements Browsers {
     return this.inTurn(owner, { ...options, opens: null, bail: true }, async ({ id }) => {
       const { command, file } = TAKEN[what];
       const taken = `agent-browser ${command} ${file} >&2 && base64 -w0 ${file} && rm -f ${file}`;
-      const said = await this.exec(id, ['sh', '-c', taken], '', MAX_PICTURE, options.signal);
+      const limitMs = what === 'state' ? LOGINS_MS : CALL_MS;
+      const said = await this.exec(id, ['sh', '-c', taken], '', MAX_PICTURE, options.signal, limitMs);
       const picture = Buffer.from(said.stdout, 'base64');
+      if (said.code === 137) throw new BrowserFailed(`The browser did not answer within ${limitMs / 1000} seconds.`);
       if (said.code !== 0 || said.cut || picture.length === 0) throw new BrowserFailed(said.stderr.trim() || failed);
       return picture;
     });
@@ -340,11 +344,18 @@ class HostBrowsers implements Browsers {
     );
   }
 
-  private async exec(id: string, argv: string[], stdin: string | Buffer, maxOutput: number, signal: AbortSignal) {
+  private async exec(
+    id: string,
+    argv: string[],
+    stdin: string | Buffer,
+    maxOutput: number,
+    signal: AbortSignal,
+    timeoutMs = CALL_MS,
+  ) {
     try {
       return await execIn(this.kennel.engine, id, ['sh', '-c', 'touch /tmp/used && exec "$@"', 'sh', ...argv], {
         stdin,
-        timeoutMs: CALL_MS,
+        timeoutMs,
         maxOutput,
         signal,
       });
