@@ -1088,7 +1088,7 @@ export const en = {
   'link.closed': 'The connection to WhatsApp was closed; reconnecting by itself.',
   'link.unavailable': 'WhatsApp is unavailable at the moment; trying again by itself, slowly.',
   'link.badSessions':
-    'WhatsApp has refused this session {count} times in a row; trying on by itself, but if it stays so, remove the linked device on the phone, and link it again on my page, under Settings, WhatsApp.',
+    'WhatsApp has refused this device {count} times in a row. I go on trying. If it stays so, remove the linked device on the phone. Then link it again on my page, under Settings, WhatsApp.',
   'link.badSession': 'WhatsApp ended the session with an error; reconnecting by itself.',
   'link.elsewhere':
     'The same linked device connected from somewhere else; stop the other Fetch, and this one goes on as soon as it holds the account again.',
