@@ -118,9 +118,7 @@ async function firstPush(deps: KennelDeps, shipment: Shipment): Promise<{ head: 
   if (pushed.ok) return { head: pushed.head };
   if (!pushed.ahead) return { problem: pushed.why };
   if (!(await wasPushedBefore(db, shipment, pushed.ahead.head)))
-    return {
-      problem: `Its branch has commits on GitHub that ${shipment.workspace} does not have. Nothing was overwritten: bring them in, then ship again.`,
-    };
+    return { problem: english('github.notHere', { workspace: shipment.workspace }) };
   const problem = await adoptCommit(deps, shipment, pushed.ahead, cancellationSignal());
   return problem ? { problem } : { head: pushed.ahead.head };
 }

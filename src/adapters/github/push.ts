@@ -204,8 +204,7 @@ async function compare(
   if (base !== undefined && there.has(base) && (await count(head, '--not', `refs/there/${base}`)) === 0)
     return { ok: false, why: english('github.nothing', { branch, base }) };
   const theirs = there.get(branch);
-  if (theirs === undefined && lease !== undefined)
-    return { ok: false, why: `The branch ${branch} is gone on the server.` };
+  if (theirs === undefined && lease !== undefined) return { ok: false, why: english('github.branchGone', { branch }) };
   if (theirs !== undefined && theirs === lease) return null;
   if (theirs === undefined || (await count(theirs, '--not', head)) === 0) return null;
   const file = join(folder, 'ahead');

@@ -1020,6 +1020,9 @@ export const de: Translation = {
   'github.away': 'GitHub ist unter {host} nicht erreichbar: {why}.',
   'github.odd':
     '{host} hat etwas geantwortet, das nicht zur API von GitHub gehört. Prüf seine Adresse auf meiner Seite unter Settings, All settings.',
+  'github.branchGone': 'Den Branch {branch} gibt es auf dem Server nicht mehr.',
+  'github.notHere':
+    'Sein Branch hat auf GitHub Commits, die {workspace} nicht hat. Nichts wurde überschrieben: Hol sie herein, und schreib dann noch einmal ship.',
   'github.noBranch': 'Auf dem Server gibt es keinen Branch {name}.',
   'github.tooMany': 'Die Commits von {name} sind zu viele, um sie hereinzuholen: Hol sie von Hand herein.',
   'github.unread': 'Die Commits ließen sich nicht lesen: {why}',

@@ -1007,6 +1007,9 @@ export const en = {
   'github.away': 'GitHub cannot be reached at {host}: {why}.',
   'github.odd':
     "{host} answered something that is not of GitHub's API. Check its address on my page, under Settings, All settings.",
+  'github.branchGone': 'The branch {branch} is gone on the server.',
+  'github.notHere':
+    'Its branch has commits on GitHub that {workspace} does not have. Nothing was overwritten: bring them in, then ship again.',
   'github.noBranch': 'There is no branch {name} on the server.',
   'github.tooMany': 'The commits of {name} are too many to be brought in: bring them in by hand.',
   'github.unread': 'The commits could not be read: {why}',

@@ -1001,6 +1001,9 @@ export const es: Translation = {
   'github.away': 'No se puede llegar a GitHub en {host}: {why}.',
   'github.odd':
     '{host} respondió algo que no es de la API de GitHub. Revisa su dirección en mi página, en Settings, All settings.',
+  'github.branchGone': 'La rama {branch} ya no está en el servidor.',
+  'github.notHere':
+    'Su rama tiene en GitHub commits que {workspace} no tiene. No se sobrescribió nada: tráelos y escribe ship otra vez.',
   'github.noBranch': 'En el servidor no hay ninguna rama {name}.',
   'github.tooMany': 'Los commits de {name} son demasiados para traerlos: tráelos a mano.',
   'github.unread': 'No se pudieron leer los commits: {why}',

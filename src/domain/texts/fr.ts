@@ -1019,6 +1019,9 @@ export const fr: Translation = {
   'github.away': 'GitHub n’est pas joignable à {host} : {why}.',
   'github.odd':
     '{host} a répondu quelque chose qui n’est pas de l’API de GitHub. Vérifie son adresse sur ma page, sous Settings, All settings.',
+  'github.branchGone': 'La branche {branch} n’existe plus sur le serveur.',
+  'github.notHere':
+    'Sa branche a sur GitHub des commits que {workspace} n’a pas. Rien n’a été écrasé : ramène-les, puis écris ship à nouveau.',
   'github.noBranch': 'Il n’y a pas de branche {name} sur le serveur.',
   'github.tooMany': 'Les commits de {name} sont trop nombreux pour être ramenés : ramène-les à la main.',
   'github.unread': 'Les commits n’ont pas pu être lus : {why}',

@@ -964,6 +964,9 @@ export const hi: Translation = {
   'github.broken': 'GitHub का जवाब {status} आया।',
   'github.away': 'GitHub {host} पर नहीं मिल रहा: {why}.',
   'github.odd': '{host} का जवाब GitHub की API जैसा नहीं है। पेज पर Settings, All settings में उसका पता जाँचिए।',
+  'github.branchGone': 'सर्वर पर {branch} ब्रांच अब नहीं है।',
+  'github.notHere':
+    'GitHub पर इसकी ब्रांच में ऐसे कमिट हैं जो {workspace} में नहीं हैं। कुछ मिटाया नहीं गया: उन्हें लाइए, फिर ship लिखिए।',
   'github.noBranch': 'सर्वर पर {name} ब्रांच नहीं है।',
   'github.tooMany': '{name} के कमिट बहुत ज़्यादा हैं: उन्हें हाथ से लाइए।',
   'github.unread': 'कमिट पढ़े नहीं जा सके: {why}',

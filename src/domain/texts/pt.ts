@@ -994,6 +994,9 @@ export const pt: Translation = {
   'github.away': 'O GitHub está fora de alcance em {host}: {why}.',
   'github.odd':
     '{host} respondeu algo que não é da API do GitHub. Confira o endereço dele na minha página, em Settings, All settings.',
+  'github.branchGone': 'O branch {branch} não existe mais no servidor.',
+  'github.notHere':
+    'O branch dele tem no GitHub commits que {workspace} não tem. Nada foi sobrescrito: traga-os e escreva ship de novo.',
   'github.noBranch': 'No servidor não há nenhum branch {name}.',
   'github.tooMany': 'Os commits de {name} são muitos para trazer: traga à mão.',
   'github.unread': 'Os commits não puderam ser lidos: {why}',
